@@ -1,14 +1,19 @@
 module pollux
 
-go 1.26.0
+go 1.25.0
 
-require golang.org/x/sys v0.50.0
+require golang.org/x/sys v0.47.0
+
+require go.uber.org/goleak v1.3.0
+
+require golang.org/x/tools v0.26.0 // indirect
 
 require (
-	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/dustin/go-humanize v1.1.0
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/rogpeppe/go-internal v1.16.0 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
-	golang.org/x/term v0.48.0 // indirect
+	github.com/pawelgaczynski/giouring v0.0.0-20230826085535-69588b89acb9
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	golang.org/x/term v0.45.0
 )

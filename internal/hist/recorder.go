@@ -2,10 +2,7 @@
 
 package hist
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 const (
 	// slots is the number of private counters: a power of two, so that masking
@@ -15,7 +12,9 @@ const (
 	slots         = 1024
 	firstNegative = unclampedShift*subBuckets + subBuckets // values below 1
 
-	bucketWords = (NumBuckets + 63) / 64 // words of dirty that have buckets: 10
+	// listed is how many changes of bucket between two calls of Publish are
+	// remembered one by one; a power of two.
+	listed = 64
 )
 
 // Recorder counts values for one writer and shows them to any number of readers.
@@ -25,15 +24,20 @@ const (
 // it over with synchronization. All other methods may be called by any goroutine
 // at any time and see what was published.
 type Recorder struct {
-	// Private to the writer.
-	sum    uint64
-	dirty  [slots / 64]uint64 // one bit per counter that Publish has to copy
-	counts [slots]uint64
+	// Private to the writer. touched lists the counters that Publish has to
+	// copy; last is the latest of them, plus one. A counter may be listed
+	// again, but not twice in a row: the values of a batch mostly fall into few
+	// buckets. When the list runs over, ntouched alone goes on.
+	sum      uint64
+	last     int
+	ntouched int
+	touched  [listed]uint16
+	counts   [slots]uint64
 
 	// Stored by the writer in Publish, loaded by readers. Each is a number of
 	// its own: a reader may see some of a batch and not yet the rest of it.
 	publishedSum    atomic.Uint64
-	publishedCounts [bucketWords * 64]atomic.Uint64
+	publishedCounts [NumBuckets]atomic.Uint64
 }
 
 // Record counts one value in nanoseconds. Readers do not see it before Publish.
@@ -42,49 +46,45 @@ type Recorder struct {
 func (r *Recorder) Record(ns int64) {
 	i := unclampedIndex(ns) & (slots - 1)
 	r.counts[i]++
-	r.dirty[i>>6] |= 1 << (i & 63)
 	r.sum += uint64(ns)
+	if i+1 != r.last {
+		r.last = i + 1
+		r.touched[r.ntouched&(listed-1)] = uint16(i)
+		r.ntouched++
+	}
 }
 
 // Publish shows readers all that was recorded. It costs one atomic store per
-// bucket touched since the last call, and next to nothing if there is none.
+// bucket touched since the last call, and one for the sum.
 func (r *Recorder) Publish() {
-	const inRange = 1<<(NumBuckets%64) - 1 // bits of buckets in the last of their words
-	d := &r.dirty
-	if d[bucketWords-1]&^inRange|d[10]|d[11]|d[12]|d[13]|d[14]|d[15] != 0 {
-		r.clamp()
-	}
-	for w := range bucketWords {
-		word := r.dirty[w]
-		if word == 0 {
-			continue
-		}
-		r.dirty[w] = 0
-		for ; word != 0; word &= word - 1 {
-			i := w<<6 + bits.TrailingZeros64(word)
-			r.publishedCounts[i].Store(r.counts[i])
+	if r.ntouched > listed {
+		r.publishAll()
+	} else {
+		for _, i := range r.touched[:r.ntouched] {
+			if i >= NumBuckets {
+				r.publishAll()
+				break
+			}
+			r.publishedCounts[i].Store(r.counts[i&(slots-1)])
 		}
 	}
-	if r.publishedSum.Load() != r.sum {
-		r.publishedSum.Store(r.sum)
-	}
+	r.ntouched, r.last = 0, 0
+	r.publishedSum.Store(r.sum)
 }
 
-// clamp moves the counts of values outside the range into the first and the last
-// bucket.
-func (r *Recorder) clamp() {
+// publishAll moves the counts of values outside the range into the first and the
+// last bucket and publishes every bucket.
+func (r *Recorder) publishAll() {
 	for i := NumBuckets; i < slots; i++ {
-		if r.counts[i] == 0 {
-			continue
-		}
 		bucket := NumBuckets - 1
 		if i >= firstNegative {
 			bucket = 0
 		}
 		r.counts[bucket] += r.counts[i]
-		r.dirty[bucket>>6] |= 1 << (bucket & 63)
 		r.counts[i] = 0
-		r.dirty[i>>6] &^= 1 << (i & 63)
+	}
+	for i := range r.publishedCounts {
+		r.publishedCounts[i].Store(r.counts[i])
 	}
 }
 

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clock
+
+// counter is the kernel's name of the clock source that cycles reads.
+const counter = "tsc"
+
+func cycles() uint64
