@@ -25,6 +25,13 @@ func (g *Geometry) At(off int64) (member int, memberOff, left int64) {
 	return int(int64(number) - int64(row)*g.width), int64(row<<(g.shift&63)) + within, g.span - within
 }
 
+// Offset is the inverse of At: it returns where in the volume an offset of a
+// member is. The offset must be within the part of the member that is used.
+func (g *Geometry) Offset(member int, memberOff int64) int64 {
+	row := memberOff >> (g.shift & 63)
+	return (row*g.width+int64(member))<<(g.shift&63) + memberOff&g.mask
+}
+
 // Extents appends to dst the extents of the n bytes at off, in the order of the
 // range: one for each chunk touched, or a single one if there is only one
 // member. The range must lie within the volume; an empty one has no extents.

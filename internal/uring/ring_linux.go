@@ -6,6 +6,7 @@ package uring
 
 import (
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -174,7 +175,7 @@ func (r *Ring) Enter() error {
 	// A plain store is enough: without SQPOLL the kernel reads the tail in the
 	// system call below, on this thread.
 	*r.ksqTail = r.sqTail
-	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.fd, uintptr(r.pending), 0, r.enterFlags, 0, 0)
+	n, _, errno := syscall.RawSyscall6(unix.SYS_IO_URING_ENTER, r.fd, uintptr(r.pending), 0, r.enterFlags, 0, 0)
 	if errno != 0 {
 		return enterError(errno)
 	}
@@ -194,7 +195,7 @@ func (r *Ring) EnterWait(n uint32, timeout time.Duration) error {
 		r.arg.ts = uint64(uintptr(unsafe.Pointer(&r.ts)))
 		flags, arg, size = flags|enterExtArg, unsafe.Pointer(&r.arg), unsafe.Sizeof(r.arg)
 	}
-	taken, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.fd, uintptr(r.pending), uintptr(n), flags, uintptr(arg), size)
+	taken, _, errno := syscall.Syscall6(unix.SYS_IO_URING_ENTER, r.fd, uintptr(r.pending), uintptr(n), flags, uintptr(arg), size)
 	if errno != 0 {
 		return enterError(errno)
 	}
@@ -227,7 +228,7 @@ func (r *Ring) Overflowed() bool { return atomic.LoadUint32(r.ksqFlag)&sqCQOverf
 // Flush makes the kernel move completions that it kept aside into the ring. It
 // never sleeps.
 func (r *Ring) Flush() error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.fd, 0, 0, enterGetEvents, 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_IO_URING_ENTER, r.fd, 0, 0, enterGetEvents, 0, 0)
 	if errno != 0 {
 		return enterError(errno)
 	}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"pollux/internal/blockdev"
+)
+
+// Disk is the leaf among the devices: one block device or file, opened for
+// direct I/O.
+type Disk struct {
+	dev  *blockdev.Device
+	info blockdev.Info
+	opts OpenOptions
+	caps childCaps
+	// notPollable says why HiPri requests are sent plain, nil when they are not.
+	notPollable error
+
+	recorders Recorders
+	gone      atomic.Bool
+
+	mu       sync.Mutex
+	budget   int // children in flight over all queues
+	reserved int
+	closed   bool
+}
+
+// Polling says what Open does about HiPri requests.
+type Polling uint8
+
+const (
+	// PollRequired makes Open fail with ErrNotPollable where the drive cannot
+	// be polled.
+	PollRequired Polling = iota
+	// PollIfPossible sends HiPri requests plain to a drive that cannot be
+	// polled. Limits().NotPollable and the statistics say so.
+	PollIfPossible
+	// PollNever sends every request plain and probes nothing.
+	PollNever
+)
+
+// OpenOptions are those of Open. The zero value opens for reading and insists
+// on polling.
+type OpenOptions struct {
+	// Write opens for reading and writing.
+	Write bool
+	// Exclusive fails with an error that answers to blockdev.ErrBusy when a
+	// block device is mounted or held by another (O_EXCL of open(2)).
+	Exclusive bool
+	Polling   Polling
+}
+
+// Open opens the block device or file at path. What is found out about it is
+// proved: unless opts say PollNever, one polled read is made. The error answers
+// to ErrNotPollable, ErrNotAllowed, ErrKernelTooOld or os.ErrNotExist where it
+// is one of those.
+func Open(path string, opts OpenOptions) (_ *Disk, err error) {
+	if major, minor, release := blockdev.KernelVersion(); release != "" && (major < 6 || major == 6 && minor < 1) {
+		return nil, fmt.Errorf("this is Linux %s: %w", release, ErrKernelTooOld)
+	}
+	dev, err := blockdev.Open(path, blockdev.Mode{Write: opts.Write, Exclusive: opts.Exclusive})
+	if err != nil {
+		return nil, err
+	}
+	d := &Disk{dev: dev, info: dev.Info(), opts: opts}
+	defer func() {
+		if err != nil {
+			dev.Close()
+		}
+	}()
+	if opts.Write && d.info.ReadOnly {
+		return nil, fmt.Errorf("%s: %w: the device is set read-only (blockdev --setrw)", path, ErrReadOnly)
+	}
+	if d.info.Size < d.info.BlockSize {
+		return nil, fmt.Errorf("%s: %w: it has %d bytes, less than one block of %d", path, ErrRange, d.info.Size, d.info.BlockSize)
+	}
+	d.caps = capsOf(d.info, int64(os.Getpagesize()))
+	d.budget = d.info.NrRequests
+	if d.budget <= 0 {
+		d.budget = unknownBudget
+	}
+	if d.notPollable, err = d.probe(); err != nil {
+		return nil, err
+	}
+	if d.notPollable != nil && opts.Polling == PollRequired {
+		return nil, d.notPollable
+	}
+	return d, nil
+}
+
+// unknownBudget is what may be in flight on a device that does not tell: the
+// default depth of a block device's queue (BLKDEV_DEFAULT_RQ of the kernel).
+const unknownBudget = 128
+
+// probe finds out whether the drive really polls; err is of the host, not the
+// drive.
+func (d *Disk) probe() (notPollable, err error) {
+	if d.opts.Polling == PollNever {
+		return fmt.Errorf("%s: %w: opened without polling", d.info.Path, ErrNotPollable), nil
+	}
+	if !d.info.PollQueues {
+		// Linux 6.1 completes a polled read here by interrupt, in silence.
+		return fmt.Errorf("%s: %w: %s", d.info.Path, ErrNotPollable, blockdev.PollCure(d.info)), nil
+	}
+	switch err := polledRead(d.dev.FD(), d.info.BlockSize); {
+	case errors.Is(err, errProbe):
+		return fmt.Errorf("%s: %w: %w, although the kernel says that it can be polled", d.info.Path, ErrNotPollable, err), nil
+	default:
+		return nil, err
+	}
+}
+
+// Info returns what the kernel tells about the drive.
+func (d *Disk) Info() blockdev.Info { return d.info }
+
+// Overlaps reports whether d and other share bytes: one drive under two names,
+// or a drive and a partition of it.
+func (d *Disk) Overlaps(other *Disk) bool { return blockdev.Overlaps(d.dev, other.dev) }
+
+// Limits implements Device.
+func (d *Disk) Limits() Limits {
+	return Limits{
+		Size:        d.info.Size,
+		BlockSize:   d.info.BlockSize,
+		BufAlign:    d.info.BufAlign,
+		MaxTransfer: int64(d.budget) * d.caps.anywhere,
+		QueueDepth:  d.budget,
+		Unit:        d.caps.anywhere,
+		ReadOnly:    !d.opts.Write,
+		NotPollable: d.notPollable,
+	}
+}
+
+// Stats implements Device.
+func (d *Disk) Stats() Stats { return d.recorders.Sum(d.info.Path) }
+
+// Close implements Device.
+func (d *Disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("%s: %w", d.info.Path, ErrClosed)
+	}
+	if n := d.recorders.Open(); n > 0 {
+		return fmt.Errorf("%s: %d %w: close them first", d.info.Path, n, ErrQueuesOpen)
+	}
+	d.closed = true
+	return d.dev.Close()
+}
+
+// reserve takes a queue's share of the budget, in children: what it wants, at
+// most its part among queues, at least least.
+func (d *Disk) reserve(want, least, queues int) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return 0, fmt.Errorf("%s: %w", d.info.Path, ErrClosed)
+	}
+	if least > d.budget {
+		return 0, fmt.Errorf("%s: %w: one request needs %d, the drive holds %d; ask for a smaller MaxTransfer",
+			d.info.Path, ErrBudget, least, d.budget)
+	}
+	tags := max(least, min(want, d.budget/queues))
+	if left := d.budget - d.reserved; tags > left {
+		if left < least {
+			return 0, fmt.Errorf("%s: %w: %d of %d are reserved and one request needs %d; open fewer queues, or say in Queues how many there will be",
+				d.info.Path, ErrBudget, d.reserved, d.budget, least)
+		}
+		tags = left
+	}
+	d.reserved += tags
+	return tags, nil
+}
+
+func (d *Disk) release(tags int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reserved -= tags
+}
+
+// isGone finds out, after an error that a vanished drive gives, whether it is
+// one. It is off the hot path.
+func (d *Disk) isGone() bool {
+	if !d.gone.Load() && d.dev.Gone() {
+		d.gone.Store(true)
+	}
+	return d.gone.Load()
+}

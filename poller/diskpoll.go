@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"pollux/internal/uring"
+)
+
+// errRing says that a completion came for nothing that is in flight.
+var errRing = errors.New("completion of an unknown request: the ring cannot be trusted any more")
+
+// Poll implements Node. One system call starts what is pending on the polled
+// ring and asks the drive for what has finished.
+func (q *diskQueue) Poll(done []*Request) (n int, err error) {
+	if q.finished.Len() != 0 {
+		n = q.finished.Pop(done)
+		q.out -= n
+	}
+	if q.polledOut != 0 {
+		got, err := q.reapPolled(done[n:])
+		if n += got; err != nil {
+			return n, err
+		}
+	}
+	q.rec.Polled(n)
+	return n, q.tree.broken
+}
+
+func (q *diskQueue) reapPolled(done []*Request) (n int, err error) {
+	if err := q.polled.Enter(); err != nil {
+		return 0, fmt.Errorf("%s: %w", q.disk.info.Path, err)
+	}
+	// Each completion finishes at most one request.
+	ready := min(q.polled.Ready(), uint32(len(done)))
+	if ready == 0 {
+		return 0, nil
+	}
+	q.polledOut -= int(ready)
+	q.tree.polled -= int(ready)
+	q.tree.Tick()
+	for i := range ready {
+		if r := q.complete(q.polled.CQE(i)); r != nil {
+			done[n] = r
+			n++
+		}
+	}
+	q.polled.Advance(ready)
+	q.out -= n
+	return n, nil
+}
+
+// complete takes one completion, which the caller has counted, and returns the
+// request that it finished, or nil if children of it are still out.
+func (q *diskQueue) complete(cqe *uring.CQE) *Request {
+	i := uint32(cqe.UserData)
+	if int(i) >= len(q.slots) {
+		return q.unknown()
+	}
+	s := &q.slots[i]
+	if s.userData != cqe.UserData {
+		return q.unknown()
+	}
+	if uint32(cqe.Res) != s.len && q.fail(s, cqe.Res) {
+		return nil
+	}
+	s.userData += 1 << generationShift
+	s.next, q.free = q.free, i
+	q.nfree++
+	r := s.req
+	if r.left--; r.left != 0 {
+		return nil
+	}
+	r.Polled = s.polled
+	r.N = len(r.Buf)
+	if r.Err != nil || r.Op == Flush {
+		r.N = 0
+	}
+	q.rec.Finish(r, q.tree.now)
+	return r
+}
+
+// unknown breaks the tree: nothing that the ring says can be believed.
+func (q *diskQueue) unknown() *Request {
+	q.tree.broken = fmt.Errorf("%s: %w", q.disk.info.Path, errRing)
+	return nil
+}
+
+// fail sets the error of a child that did not move what it should have, or
+// submits it again and reports that.
+func (q *diskQueue) fail(s *slot, res int32) (retry bool) {
+	r := s.req
+	var err error
+	switch errno := syscall.Errno(-res); {
+	case res < 0 && errno == syscall.EAGAIN && r.Flags&NoWait == 0:
+		q.rec.Retried()
+		addr, _ := q.mem.Addr(r.Buf)
+		q.push(s, r, addr)
+		return true
+	case res < 0:
+		err = errno
+		switch errno {
+		case syscall.ENOSPC, syscall.ENODEV, syscall.ENXIO, syscall.ENOLINK, syscall.EIO:
+			if q.disk.isGone() {
+				err = fmt.Errorf("%w: %w", ErrGone, errno)
+				if errno == syscall.ENOSPC {
+					err = ErrGone // what the kernel says past the end of a drive of size 0
+				}
+			}
+		}
+	case res == 0 && q.disk.isGone():
+		err = ErrGone
+	default:
+		err = fmt.Errorf("%w: %d bytes of %d", ErrShort, res, s.len)
+	}
+	if r.Err == nil {
+		r.Err = q.errorOf(r, err)
+	}
+	return false
+}
+
+func (q *diskQueue) errorOf(r *Request, err error) error {
+	return &Error{Op: r.Op, Member: -1, Path: q.disk.info.Path, Offset: r.Offset, Err: err}
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"fmt"
+
+	"pollux/internal/uring"
+)
+
+// diskQueue is the queue of a Disk. Requests become children, one submission
+// entry and one slot each, for what the drive takes in one piece is limited.
+type diskQueue struct {
+	Inner
+	disk *Disk
+	tree *Tree
+
+	// What a request is checked against, beside each other and in the types
+	// of the check.
+	size        int64
+	blockMask   int64
+	alignMask   uintptr
+	caps        childCaps
+	maxTransfer int64
+	single      int64 // up to here a request is one child
+	lastOp      Op    // Read where the disk is open read-only, otherwise Write
+	mem         *uring.Memory
+	opcodes     [4]uint8
+	// fixedMask is of buffer addresses that a registered arena cannot serve:
+	// the kernel keeps it as one segment a page, and direct I/O from such
+	// segments must be whole logical blocks (iov_iter_aligned_bvec).
+	fixedMask uintptr
+	index     int32 // of the leaf among the registered files of the plain ring
+
+	polled    *uring.Ring // nil where the drive is not pollable
+	polledOut int         // children pending or in flight on it
+	plainOut  int         // and on the tree's plain ring
+
+	slots []slot
+	free  uint32 // first free slot, len(slots) when there is none
+	nfree int
+	// out counts accepted requests that have not come back; at most one for
+	// each slot, so that requests which need none are bounded too.
+	out      int
+	finished Fifo
+	rec      Recorder
+}
+
+// slot is a child in flight.
+type slot struct {
+	req *Request
+	// userData is generation, leaf and slot: what the completion must carry.
+	// The generation, on top where its overflow is lost, moves on when the slot
+	// is given back, so that a completion that comes twice is noticed and not
+	// taken for its successor's.
+	userData uint64
+	pos      int    // of the child in the request's buffer
+	len      uint32 // 0 for a flush
+	polled   bool
+	next     uint32 // free slot behind this one
+}
+
+const (
+	leafShift       = 32
+	generationShift = 48
+	maxLeaves       = 1 << (generationShift - leafShift)
+)
+
+// NewQueue implements Device.
+func (d *Disk) NewQueue(cfg QueueConfig) (Queue, error) {
+	cfg, root, err := JoinTree(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
+	}
+	q, err := d.newQueue(cfg)
+	switch {
+	case err != nil && root:
+		cfg.Tree.Abort()
+		fallthrough
+	case err != nil:
+		return nil, err
+	case !root:
+		return q, nil
+	}
+	queue, err := cfg.Tree.Start(q)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
+	}
+	return queue, nil
+}
+
+func (d *Disk) newQueue(cfg QueueConfig) (*diskQueue, error) {
+	t := cfg.Tree
+	perRequest := d.caps.count(cfg.MaxTransfer)
+	if len(t.leaves) == maxLeaves {
+		return nil, fmt.Errorf("%s: a tree of more than %d disks", d.info.Path, maxLeaves)
+	}
+	tags, err := d.reserve(cfg.Depth*perRequest, cfg.MinDepth*perRequest, cfg.Queues)
+	if err != nil {
+		return nil, err
+	}
+	q := &diskQueue{
+		disk:        d,
+		tree:        t,
+		size:        d.info.Size,
+		blockMask:   d.info.BlockSize - 1,
+		alignMask:   uintptr(d.info.BufAlign - 1),
+		fixedMask:   uintptr(max(d.info.BufAlign, d.info.BlockSize) - 1),
+		caps:        d.caps,
+		maxTransfer: cfg.MaxTransfer,
+		single:      min(d.caps.anywhere, cfg.MaxTransfer, d.info.Size),
+		lastOp:      Read,
+		mem:         t.arena.mem,
+		finished:    t.NewFifo(),
+		index:       int32(len(t.leaves)),
+		slots:       make([]slot, tags),
+		nfree:       tags,
+	}
+	if d.opts.Write {
+		q.lastOp = Write
+	}
+	for i := range q.slots {
+		q.slots[i].userData = uint64(q.index)<<leafShift | uint64(i)
+		q.slots[i].next = uint32(i + 1)
+	}
+	t.leaves = append(t.leaves, q)
+	d.recorders.Add(&q.rec)
+	return q, nil
+}
+
+// makeRing makes the ring for polled I/O, where there is any, and shares the
+// registered memory of the tree's plain ring with it.
+func (q *diskQueue) makeRing(plain *uring.Ring) error {
+	if q.disk.notPollable != nil {
+		return nil
+	}
+	ring, err := uring.New(uring.Config{Entries: uint32(len(q.slots)), IOPoll: true})
+	if err != nil {
+		return fmt.Errorf("ring for polled I/O: %w", err)
+	}
+	q.polled = ring
+	if err := ring.RegisterFiles([]int32{int32(q.disk.dev.FD())}); err != nil {
+		return fmt.Errorf("ring for polled I/O: %w", err)
+	}
+	if q.tree.fixed && ring.CloneMemory(plain) != nil {
+		q.tree.fixed = ring.RegisterMemory(q.mem) == nil
+	}
+	return nil
+}
+
+// useFixed picks the opcodes, once it is known whether every ring of the tree
+// has the memory registered.
+func (q *diskQueue) useFixed(fixed bool) {
+	q.opcodes = unfixed
+	if fixed {
+		q.opcodes[Read], q.opcodes[Write] = uring.OpReadFixed, uring.OpWriteFixed
+	}
+}
+
+// Limits implements Node.
+func (q *diskQueue) Limits() Limits {
+	l := q.disk.Limits()
+	l.MaxTransfer = q.maxTransfer
+	l.QueueDepth = len(q.slots) / q.caps.count(q.maxTransfer)
+	l.Unit = 0
+	l.FixedBuffers = q.tree.fixed
+	l.Arena = q.tree.arena
+	return l
+}
+
+// Outstanding implements Node.
+func (q *diskQueue) Outstanding() int { return q.out }
+
+// Close implements Node. A ring with I/O in flight is kept, and so are the tags:
+// the drive still holds those requests.
+func (q *diskQueue) Close() error {
+	free := make([]bool, len(q.slots))
+	for i := q.free; int(i) < len(q.slots); i = q.slots[i].next {
+		free[i] = true
+	}
+	for i := range q.slots {
+		if r := q.slots[i].req; !free[i] {
+			Abandon(r, q.errorOf(r, ErrNotDrained))
+		}
+	}
+	q.disk.recorders.Remove(&q.rec)
+	if q.polledOut+q.plainOut > 0 {
+		return nil
+	}
+	q.disk.release(len(q.slots))
+	if q.polled == nil {
+		return nil
+	}
+	return q.polled.Close()
+}

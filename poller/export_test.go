@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package poller
+
+// SetCaps makes d a drive that takes at most longest bytes in one piece and
+// budget of them at once.
+func SetCaps(d *Disk, longest int64, budget int) {
+	d.caps = childCaps{aligned: longest, anywhere: longest}
+	d.budget = budget
+}

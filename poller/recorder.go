@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"pollux/internal/hist"
+)
+
+// Recorder keeps the statistics of one queue. One goroutine writes, plainly and
+// privately; Publish, once per batch, makes what was touched visible to
+// Snapshot, which any goroutine may call. (Atomic counting per I/O was measured
+// at four times the cost of publishing per batch.)
+//
+// Only those who write a Device use it.
+type Recorder struct {
+	series  [numSeries]*series
+	touched uint32 // bit i: series[i] has something to publish
+	count   Counters
+	// published is what Snapshot reads.
+	published struct {
+		series                             [numSeries]atomic.Pointer[series]
+		polls, emptyPolls, retries, splits atomic.Uint64
+		fallbacks                          [numFallbacks]atomic.Uint64
+	}
+}
+
+// numSeries is one more than there are operations, times modes: a mask of the
+// operation instead of a bounds check. What is no operation is counted there.
+const numSeries = (numOps + 1) * numModes
+
+// rare in touched says that counters beside those of polls have changed.
+const rare = 1 << 31
+
+type series struct {
+	latency   hist.Recorder
+	bytes     uint64
+	published atomic.Uint64 // bytes
+	errors    atomic.Uint64 // not worth a private copy
+}
+
+// Finish counts a request whose results are set, at the time now of the tree's
+// clock.
+func (c *Recorder) Finish(r *Request, now int64) {
+	i := uint(r.Op) & 3 * numModes
+	if r.Polled {
+		i++
+	}
+	s := c.series[i]
+	if s == nil || r.Err != nil {
+		c.finishRare(i, r, now)
+		return
+	}
+	c.touched |= 1 << i
+	s.bytes += uint64(r.N)
+	s.latency.Record(now - r.start)
+}
+
+// finishRare is Finish for the first request of its kind and for those with an
+// error. A queue seldom sees more than two of the six kinds, and what counts one
+// of them is 13 KiB.
+func (c *Recorder) finishRare(i uint, r *Request, now int64) {
+	if c.series[i] == nil {
+		c.series[i] = new(series)
+		c.published.series[i].Store(c.series[i])
+	}
+	if r.Err != nil {
+		c.series[i].errors.Add(1)
+		return
+	}
+	c.Finish(r, now)
+}
+
+// Retried counts an EAGAIN that is submitted again.
+func (c *Recorder) Retried() { c.count.Retries++; c.touched |= rare }
+
+// Split counts a request that was cut for a drive's limits.
+func (c *Recorder) Split() { c.count.Splits++; c.touched |= rare }
+
+// FellBack counts a HiPri request that is sent plain.
+func (c *Recorder) FellBack(why Fallback) { c.count.Fallbacks[why]++; c.touched |= rare }
+
+func index(op Op, polled bool) uint {
+	i := uint(op) & 3 * numModes
+	if polled {
+		i++
+	}
+	return i
+}
+
+// add makes the series of an operation when it is first used: a queue seldom
+// sees more than two of the six, and each is 10 KiB.
+func (c *Recorder) add(i uint) *series {
+	s := new(series)
+	c.series[i] = s
+	c.published.series[i].Store(s)
+	return s
+}
+
+// Polled counts a poll that found n requests, and publishes if there were any.
+func (c *Recorder) Polled(n int) {
+	c.count.Polls++
+	if n == 0 {
+		c.count.EmptyPolls++
+	}
+	if c.touched != 0 {
+		c.Publish()
+	}
+}
+
+// Publish makes all counts visible to Snapshot.
+func (c *Recorder) Publish() {
+	p := &c.published
+	p.polls.Store(c.count.Polls)
+	if p.emptyPolls.Load() != c.count.EmptyPolls {
+		p.emptyPolls.Store(c.count.EmptyPolls)
+	}
+	if c.touched&(c.touched-1) == 0 && c.touched < rare && c.touched != 0 {
+		// Mostly a batch is of one kind.
+		c.series[bits.TrailingZeros32(c.touched)&(numSeries-1)].publish()
+	} else {
+		c.publishMore()
+	}
+	c.touched = 0
+}
+
+func (c *Recorder) publishMore() {
+	for left := c.touched &^ rare; left != 0; left &= left - 1 {
+		c.series[bits.TrailingZeros32(left)].publish()
+	}
+	p := &c.published
+	p.retries.Store(c.count.Retries)
+	p.splits.Store(c.count.Splits)
+	for i := range p.fallbacks {
+		p.fallbacks[i].Store(c.count.Fallbacks[i])
+	}
+}
+
+func (s *series) publish() {
+	s.latency.Publish()
+	s.published.Store(s.bytes)
+}
+
+// Snapshot returns what was published.
+func (c *Recorder) Snapshot() Stats {
+	var out Stats
+	p := &c.published
+	for i := range numOps * numModes {
+		if s := p.series[i].Load(); s != nil {
+			out.IO[i/numModes][i%numModes] = IOStats{
+				Latency: s.latency.Snapshot(),
+				Bytes:   s.published.Load(),
+				Errors:  s.errors.Load(),
+			}
+		}
+	}
+	out.Polls = p.polls.Load()
+	out.EmptyPolls = p.emptyPolls.Load()
+	out.Retries = p.retries.Load()
+	out.Splits = p.splits.Load()
+	for i := range p.fallbacks {
+		out.Fallbacks[i] = p.fallbacks[i].Load()
+	}
+	return out
+}
+
+// Recorders keeps the statistics of all queues of a device, closed ones too.
+// Its methods may be called by any goroutine.
+type Recorders struct {
+	mu     sync.Mutex
+	open   map[*Recorder]struct{}
+	closed Stats
+}
+
+// Add makes r one of the open ones.
+func (s *Recorders) Add(r *Recorder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[*Recorder]struct{})
+	}
+	s.open[r] = struct{}{}
+}
+
+// Remove publishes r, whose queue is being closed, and keeps its counts.
+func (s *Recorders) Remove(r *Recorder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Publish()
+	delete(s.open, r)
+	s.closed = s.closed.add(r.Snapshot())
+}
+
+// Open returns how many are open.
+func (s *Recorders) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// Sum returns the counts of all.
+func (s *Recorders) Sum(name string) Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.closed
+	for r := range s.open {
+		sum = sum.add(r.Snapshot())
+	}
+	sum.Name = name
+	return sum
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"fmt"
+	"time"
+)
+
+// rootQueue is the Queue of a whole tree: it reads the clock, waits, drains and
+// keeps other goroutines out, for the node at the root and all below it.
+type rootQueue Tree
+
+// Limits implements Queue.
+func (q *rootQueue) Limits() Limits { return q.root.Limits() }
+
+// Submit implements Queue.
+func (q *rootQueue) Submit(reqs []*Request) (int, error) {
+	t := (*Tree)(q)
+	if err := t.enter(); err != nil {
+		return 0, err
+	}
+	t.Tick()
+	for _, r := range reqs {
+		r.Err, r.origin, r.start = nil, r.Offset, t.now
+	}
+	n, err := t.root.Submit(reqs)
+	t.guard.Exit()
+	return n, err
+}
+
+// Poll implements Queue.
+func (q *rootQueue) Poll(done []*Request) (int, error) {
+	t := (*Tree)(q)
+	if err := t.enter(); err != nil {
+		return 0, err
+	}
+	n, err := t.poll(done)
+	return t.leave(done, n), err
+}
+
+// Wait implements Queue.
+func (q *rootQueue) Wait(min int, done []*Request, timeout time.Duration) (int, error) {
+	t := (*Tree)(q)
+	if err := t.enter(); err != nil {
+		return 0, err
+	}
+	if t.polled == 0 || t.plainOut != 0 {
+		n, err := t.wait(0, min, done, timeout)
+		return t.leave(done, n), err
+	}
+	// Most waits for polled I/O end with this first look.
+	n, err := t.look(done)
+	if n < min && err == nil && timeout != 0 {
+		n, err = t.wait(n, min, done, timeout)
+	}
+	return t.leave(done, n), err
+}
+
+// Close implements Queue.
+func (q *rootQueue) Close() error {
+	t := (*Tree)(q)
+	if !t.guard.Enter() {
+		return ErrConcurrent
+	}
+	defer t.guard.Exit()
+	if t.closed {
+		return errQueueClosed
+	}
+	lost := t.drain()
+	err := t.root.Close()
+	if e := t.close(lost); e != nil {
+		err = e
+	}
+	return err
+}
+
+func (t *Tree) enter() error {
+	if !t.guard.Enter() {
+		return ErrConcurrent
+	}
+	if t.broken != nil {
+		t.guard.Exit()
+		return t.broken
+	}
+	return nil
+}
+
+// leave ends what enter began; n requests go back to their owner.
+func (t *Tree) leave(done []*Request, n int) int {
+	for _, r := range done[:n] {
+		r.Offset = r.origin
+	}
+	t.guard.Exit()
+	return n
+}
+
+// drain waits until every request has come back or the close timeout has
+// passed, and returns how many are still out.
+func (t *Tree) drain() int {
+	deadline := time.Now().Add(t.timeout)
+	done := make([]*Request, 64)
+	for t.root.Outstanding() > 0 && t.broken == nil {
+		left := time.Until(deadline)
+		if left <= 0 {
+			break
+		}
+		n, _ := t.wait(0, 1, done, left) // an error is in t.broken
+		for _, r := range done[:n] {
+			r.Offset = r.origin
+		}
+	}
+	return t.root.Outstanding()
+}
+
+var errQueueClosed = fmt.Errorf("queue: %w", ErrClosed)
+
+// close gives back what the tree has; lost is how many requests are still out.
+// Rings and memory that the kernel or a device may still use are kept.
+func (t *Tree) close(lost int) error {
+	t.closed, t.broken = true, errQueueClosed
+	var err error
+	if t.plain != nil && t.plainOut == 0 {
+		err = t.plain.Close()
+	}
+	t.arena.release(lost)
+	if t.ownArena && lost == 0 {
+		if e := t.arena.Close(); err == nil {
+			err = e
+		}
+	}
+	if lost > 0 {
+		err = fmt.Errorf("queue: %d requests %w: their memory is kept", lost, ErrNotDrained)
+	}
+	return err
+}

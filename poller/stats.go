@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"pollux/internal/hist"
+)
+
+// Mode is how an I/O was completed.
+type Mode uint8
+
+const (
+	// Plain is by interrupt.
+	Plain Mode = iota
+	// Polled is through IOPOLL rings only.
+	Polled
+
+	numModes = 2
+)
+
+// String returns the name that statistics use.
+func (m Mode) String() string {
+	if m == Polled {
+		return "polled"
+	}
+	return "plain"
+}
+
+// Fallback is why pollux itself sent a HiPri request plain.
+type Fallback uint8
+
+const (
+	// FallbackFlush counts flushes: an IOPOLL ring takes none.
+	FallbackFlush Fallback = iota
+	// FallbackNotPollable counts I/O to a drive that was allowed to be plain.
+	FallbackNotPollable
+
+	numFallbacks = 2
+)
+
+// String returns the name that statistics use.
+func (f Fallback) String() string {
+	if f == FallbackFlush {
+		return "flush"
+	}
+	return "not-pollable"
+}
+
+// Stats is a snapshot of a device's counters. It is a value: the difference of
+// two, by Sub, covers the time between them.
+type Stats struct {
+	// Name is the device's path, or the volume's name.
+	Name string
+	// IO is indexed by Op and Mode.
+	IO [numOps][numModes]IOStats
+	Counters
+	// Members are those of the devices below, in the order of their slots.
+	Members []Stats
+}
+
+// IOStats counts the I/O of one operation and mode.
+type IOStats struct {
+	// Latency is from Submit to the Poll or Wait that found it finished, of
+	// I/O without error; its count is how many those are.
+	Latency hist.Histogram
+	// Bytes were moved without error.
+	Bytes uint64
+	// Errors is how many came back with Err.
+	Errors uint64
+}
+
+// Counters are the events that are not I/O.
+type Counters struct {
+	// Polls is how many times the queues were polled or woken, EmptyPolls how
+	// many of those found nothing.
+	Polls, EmptyPolls uint64
+	// Retries is how many times an EAGAIN was submitted again.
+	Retries uint64
+	// Splits is how many requests were cut into several for a drive's limits.
+	Splits uint64
+	// Fallbacks is how many HiPri requests were sent plain, by Fallback.
+	Fallbacks [numFallbacks]uint64
+}
+
+// Sub returns what happened since old, a snapshot of the same device.
+func (s Stats) Sub(old Stats) Stats { return s.combine(old, hist.Histogram.Sub, sub) }
+
+// add returns the sum of two snapshots of the same device's queues.
+func (s Stats) add(other Stats) Stats { return s.combine(other, hist.Histogram.Add, add) }
+
+func sub(a, b uint64) uint64 { return a - b }
+func add(a, b uint64) uint64 { return a + b }
+
+func (s Stats) combine(o Stats, histogram func(a, b hist.Histogram) hist.Histogram, number func(a, b uint64) uint64) Stats {
+	for op := range s.IO {
+		for mode := range s.IO[op] {
+			a, b := &s.IO[op][mode], &o.IO[op][mode]
+			a.Latency = histogram(a.Latency, b.Latency)
+			a.Bytes = number(a.Bytes, b.Bytes)
+			a.Errors = number(a.Errors, b.Errors)
+		}
+	}
+	s.Polls = number(s.Polls, o.Polls)
+	s.EmptyPolls = number(s.EmptyPolls, o.EmptyPolls)
+	s.Retries = number(s.Retries, o.Retries)
+	s.Splits = number(s.Splits, o.Splits)
+	for i := range s.Fallbacks {
+		s.Fallbacks[i] = number(s.Fallbacks[i], o.Fallbacks[i])
+	}
+	members := make([]Stats, len(s.Members))
+	for i := range s.Members {
+		members[i] = s.Members[i]
+		if i < len(o.Members) {
+			members[i] = members[i].combine(o.Members[i], histogram, number)
+		}
+	}
+	s.Members = members
+	return s
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"errors"
+	"math/bits"
+	"syscall"
+
+	"pollux/poller"
+)
+
+// Poll implements poller.Node: it polls every member that has something out. An
+// error of one member does not keep the others from being polled.
+func (q *queue) Poll(done []*poller.Request) (n int, err error) {
+	if q.finished.Len() != 0 {
+		n = q.finished.Pop(done)
+		q.out -= n
+	}
+	for set := q.busy[0]; set != 0; set &= set - 1 {
+		got, e := q.pollMember(bits.TrailingZeros64(set), done[n:])
+		n += got
+		if e != nil && err == nil {
+			err = e
+		}
+	}
+	for set := q.busy[1]; set != 0; set &= set - 1 {
+		got, e := q.pollMember(64+bits.TrailingZeros64(set), done[n:])
+		n += got
+		if e != nil && err == nil {
+			err = e
+		}
+	}
+	q.rec.Polled(n)
+	return n, err
+}
+
+// pollMember polls the member at slot, puts the requests that finished into done
+// and returns how many. What done has no room for is returned by the next Poll.
+func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) {
+	m := &q.members[slot]
+	// Where nothing but whole requests is out, the member may put them where
+	// they go. Children need a place of their own: they are many, and done may
+	// be short.
+	back := done
+	if m.children != 0 {
+		back = m.done
+	}
+	got, err := m.queue.Poll(back)
+	if got == 0 {
+		return 0, err
+	}
+	if m.room += got; m.room == m.granted {
+		q.busy.remove(slot)
+	}
+	for _, r := range back[:got] {
+		if r.Err == nil && !q.layer.Owns(r) {
+			q.rec.Finish(r, q.tree.Now())
+		} else if r = q.take(r, slot); r == nil {
+			continue
+		}
+		if n < len(done) {
+			done[n] = r
+			n++
+		} else {
+			q.finished.Push(r)
+		}
+	}
+	q.out -= n
+	if m.nstaged != 0 { // again
+		q.handDown(slot)
+	}
+	return n, err
+}
+
+// take takes a request that the member at slot has given back and returns the
+// request from above that it finished, or nil if there is none.
+func (q *queue) take(r *poller.Request, slot int) *poller.Request {
+	if r.Err != nil && again(r) {
+		m := &q.members[slot]
+		m.room--
+		m.staged[m.nstaged] = r
+		m.nstaged++
+		r.Err = nil
+		q.rec.Retried()
+		return nil
+	}
+	if q.layer.Owns(r) {
+		q.members[slot].children--
+		if r = q.countDown(&q.children[r.Tag], slot); r == nil {
+			return nil
+		}
+	} else if r.Err != nil {
+		r.Offset = q.stripes.Offset(slot, r.Offset)
+		r.Err = q.failed(r, r.Op, slot, r.Err)
+	}
+	q.rec.Finish(r, q.tree.Now())
+	return r
+}
+
+// again says that a member has not done a request that may wait: it answered
+// EAGAIN.
+func again(r *poller.Request) bool {
+	return r.Flags&poller.NoWait == 0 && errors.Is(r.Err, syscall.EAGAIN)
+}
+
+// countDown counts a child that came back and returns the request it was the
+// last of, or nil.
+func (q *queue) countDown(c *child, slot int) *poller.Request {
+	p := c.parent
+	if c.Err != nil {
+		if err := q.failed(p.request, c.Op, slot, c.Err); p.err == nil {
+			p.err = err
+		}
+	}
+	p.polled = p.polled && c.Polled
+	if p != c {
+		q.release(c)
+	}
+	if p.left--; p.left != 0 {
+		return nil
+	}
+	r := p.request
+	r.N, r.Err, r.Polled = len(r.Buf), p.err, p.polled
+	if r.Err != nil || r.Op == poller.Flush {
+		r.N = 0
+	}
+	q.release(p)
+	return r
+}
+
+func (q *queue) release(c *child) {
+	c.next = q.free
+	q.free = uint32(c.Tag)
+}
+
+// failed returns the error of r for one that the member at slot gave, and
+// remembers what it says about the whole volume.
+func (q *queue) failed(r *poller.Request, op poller.Op, slot int, err error) error {
+	err = q.errorOf(r, slot, err)
+	q.vol.fail(op, err)
+	return err
+}

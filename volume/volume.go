@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"pollux/poller"
+	"pollux/stripe"
+)
+
+// Geometry is what New needs to know beside the members.
+type Geometry struct {
+	// Chunk is the contiguous unit on one member in bytes, a power of two from
+	// 4 KiB to 4 MiB; 0 means 64 KiB.
+	Chunk int64
+}
+
+// unnamed is the name of a volume that has no superblock to take one from.
+const unnamed = "build"
+
+// Volume is a striped device. Its methods may be called by any goroutine.
+type Volume struct {
+	name    string
+	members []poller.Device
+	stripes stripe.Geometry
+	limits  poller.Limits
+
+	recorders poller.Recorders
+
+	// broken is set once, by the first request that found a member gone: from
+	// then on every request fails with it.
+	broken atomic.Pointer[error]
+	// flushFailed is the error of the first flush that failed. The state of
+	// that drive's cache is unknown since, so every later flush and FUA write
+	// fails with it; reads and plain writes go on.
+	flushFailed atomic.Pointer[error]
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// New makes a volume of the members in the order given. Nothing is written, as
+// with mdadm --build: whoever opens the volume again must name the same members
+// in the same order with the same chunk. The volume owns the members from then
+// on and closes them. The error answers to stripe.ErrGeometry where the members
+// and the chunk do not fit together; the members are the caller's still.
+func New(members []poller.Device, geometry Geometry) (*Volume, error) {
+	if geometry.Chunk == 0 {
+		geometry.Chunk = stripe.DefaultChunk
+	}
+	if len(members) == 0 {
+		return nil, fmt.Errorf("volume %s: %w: no members; name at least one", unnamed, stripe.ErrGeometry)
+	}
+	v := &Volume{name: unnamed, members: append([]poller.Device(nil), members...)}
+	l := &v.limits
+	smallest := members[0].Limits().Size
+	for i, m := range members {
+		ml := m.Limits()
+		smallest = min(smallest, ml.Size)
+		l.BlockSize = max(l.BlockSize, ml.BlockSize)
+		l.BufAlign = max(l.BufAlign, ml.BufAlign)
+		l.ReadOnly = l.ReadOnly || ml.ReadOnly
+		if ml.NotPollable != nil && l.NotPollable == nil {
+			l.NotPollable = fmt.Errorf("member %d: %w", i, ml.NotPollable)
+		}
+	}
+	stripes, err := stripe.New(geometry.Chunk, l.BlockSize, len(members), smallest)
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", v.name, err)
+	}
+	v.stripes = stripes
+	l.Size = stripes.Size()
+	v.setBudget(geometry.Chunk)
+	return v, nil
+}
+
+// setBudget says in requests of the volume what the members can hold.
+func (v *Volume) setBudget(chunk int64) {
+	l, width := &v.limits, int64(len(v.members))
+	if width == 1 {
+		ml := v.members[0].Limits()
+		l.QueueDepth, l.Unit = ml.QueueDepth, ml.Unit
+	} else {
+		// A request of k*(n-1) chunks touches at most one chunk more than that,
+		// so no member gets more than k of them.
+		l.QueueDepth, l.Unit = math.MaxInt, (width-1)*chunk
+		for _, m := range v.members {
+			ml := m.Limits()
+			units := (chunk + ml.Unit - 1) / ml.Unit
+			if int64(ml.QueueDepth) < units {
+				// Not even a chunk fits. Shorter requests touch at most two
+				// members, once each.
+				l.QueueDepth = 1
+				l.Unit = min(l.Unit, int64(ml.QueueDepth)*ml.Unit)
+				continue
+			}
+			l.QueueDepth = min(l.QueueDepth, ml.QueueDepth/int(units))
+		}
+	}
+	l.MaxTransfer = min(int64(l.QueueDepth)*l.Unit, poller.MaxArena, l.Size)
+}
+
+// Geometry returns the mapping of the volume to its members.
+func (v *Volume) Geometry() stripe.Geometry { return v.stripes }
+
+// Limits implements poller.Device.
+func (v *Volume) Limits() poller.Limits { return v.limits }
+
+// Stats implements poller.Device.
+func (v *Volume) Stats() poller.Stats {
+	s := v.recorders.Sum(v.name)
+	for _, m := range v.members {
+		s.Members = append(s.Members, m.Stats())
+	}
+	return s
+}
+
+// Close implements poller.Device. It closes the members too.
+func (v *Volume) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return fmt.Errorf("volume %s: %w", v.name, poller.ErrClosed)
+	}
+	if n := v.recorders.Open(); n > 0 {
+		return fmt.Errorf("volume %s: %d %w: close them first", v.name, n, poller.ErrQueuesOpen)
+	}
+	v.closed = true
+	var errs []error
+	for _, m := range v.members {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// fail remembers what an error says about the whole volume.
+func (v *Volume) fail(op poller.Op, err error) {
+	if errors.Is(err, poller.ErrGone) {
+		broken := fmt.Errorf("volume %s is broken until it is opened again: %w", v.name, err)
+		v.broken.CompareAndSwap(nil, &broken)
+	}
+	if op == poller.Flush {
+		failed := fmt.Errorf("volume %s cannot promise durability until it is opened again, a flush failed: %w", v.name, err)
+		v.flushFailed.CompareAndSwap(nil, &failed)
+	}
+}
