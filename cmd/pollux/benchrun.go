@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pollux/internal/bench"
+	"pollux/internal/blockdev"
+	"pollux/internal/uring"
+	"pollux/poller"
+)
+
+// errInterrupted ends a bench that a signal has ended early.
+var errInterrupted = errors.New("ended early by a signal: the figures are of what was measured until then")
+
+// run measures what the flags ask for and prints it, also when it fails on the
+// way.
+func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
+	if err := f.check(devices); err != nil {
+		return err
+	}
+	if f.writes() && !f.destructive {
+		return refusal(fmt.Sprintf("%s: this bench writes, and what is on the device would be lost; say --destructive if that is meant", devices[0]))
+	}
+	opts := poller.OpenOptions{Write: f.writes(), Exclusive: f.writes()}
+	switch {
+	case !bool(f.hipri):
+		opts.Polling = poller.PollNever
+	case f.allowUnpolled:
+		opts.Polling = poller.PollIfPossible
+	}
+	vol, err := openStack(devices, opts, int64(f.chunk))
+	if err != nil {
+		return f.cure(err)
+	}
+	defer func() {
+		if e := vol.Close(); err == nil {
+			err = e
+		}
+	}()
+	b := &benchRun{flags: f, vol: vol, stderr: cmd.ErrOrStderr()}
+	b.describe()
+	err = f.cure(b.measure(cmd.Context()))
+	if err == nil && cmd.Context().Err() != nil {
+		err = errInterrupted
+	}
+	if !b.measured {
+		return err
+	}
+	if err != nil {
+		b.report.Pollux.Error = oneLine(err.Error())
+	}
+	write := b.report.WriteText
+	if f.json {
+		write = b.report.WriteJSON
+	}
+	if e := write(cmd.OutOrStdout()); err == nil {
+		err = e
+	}
+	return err
+}
+
+// cure adds to an error what helps against it.
+func (f *benchFlags) cure(err error) error {
+	var failed *poller.Error
+	switch {
+	case errors.Is(err, poller.ErrNotPollable) && !f.allowUnpolled:
+		return cured{err, "or drive it by interrupts: --allow-unpolled"}
+	case errors.As(err, &failed):
+		return cured{err, "dmesg has what the kernel says about the drive"}
+	}
+	return err
+}
+
+// cured is an error with one more cure.
+type cured struct {
+	error
+	cure string
+}
+
+func (e cured) Error() string {
+	// What the drive's driver has to say about polling ends in a library's
+	// words for the same.
+	text := strings.TrimSuffix(e.error.Error(), ", or allow unpolled I/O")
+	return text + "; " + e.cure
+}
+
+func (e cured) Unwrap() error { return e.error }
+
+// benchRun is one use of the command.
+type benchRun struct {
+	flags    *benchFlags
+	vol      stack
+	stderr   io.Writer
+	report   bench.Report
+	measured bool // there is something to report
+}
+
+// describe puts into the report what is known before anything is measured.
+func (b *benchRun) describe() {
+	l := b.vol.Limits()
+	geometry := b.vol.Geometry()
+	_, _, release := blockdev.KernelVersion()
+	b.report.Version = version()
+	b.report.Pollux = bench.Environment{
+		RingBackend: uring.Backend,
+		Kernel:      release,
+		Chunk:       geometry.Chunk(),
+		Size:        l.Size,
+		BlockSize:   l.BlockSize,
+	}
+	f := b.flags
+	for _, d := range b.vol.disks {
+		m := bench.MemberInfo{Path: d.Info().Path, Size: d.Info().Size, Polled: true}
+		if why := d.Limits().NotPollable; why != nil {
+			m.Polled, m.NotPolled = false, oneLine(why.Error())
+			if f.hipri {
+				b.warn("%v; going on by interrupts", why)
+			}
+		}
+		b.report.Pollux.Members = append(b.report.Pollux.Members, m)
+	}
+}
+
+// measure runs what the flags ask for.
+func (b *benchRun) measure(ctx context.Context) error {
+	switch f := b.flags; {
+	case f.sweep:
+		return b.sweep(ctx)
+	case f.verify:
+		return b.verify(ctx)
+	}
+	job := b.flags.job()
+	stop := b.progress(job)
+	result, err := bench.Run(ctx, b.vol, job)
+	stop()
+	b.add(result)
+	return err
+}
+
+func (b *benchRun) sweep(ctx context.Context) error {
+	rows, last, err := bench.Sweep(ctx, b.vol, b.flags.job(), b.flags.rounds, b.step)
+	b.clearProgress()
+	b.report.Rows = rows
+	b.measured = len(rows) > 0
+	granted, workers := 0, 0
+	for _, row := range rows {
+		if row.Granted < row.QD {
+			granted = row.Granted
+		}
+		if row.Polling == "on" {
+			workers = max(workers, row.WorkerThreads)
+		}
+	}
+	if granted > 0 {
+		b.warn("the volume grants a depth of %d: deeper rows are of that", granted)
+	}
+	last.Workers = workers
+	b.warnWorkers(last)
+	return err
+}
+
+func (b *benchRun) verify(ctx context.Context) error {
+	job := b.flags.job()
+	stop := b.progress(job)
+	found, results, err := bench.Verify(ctx, b.vol, job)
+	stop()
+	for _, r := range results {
+		b.add(r)
+	}
+	if b.measured {
+		b.report.Verify = &found
+	}
+	var wrong *bench.Mismatch
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	geometry := b.vol.Geometry()
+	wrong.Member, wrong.MemberOffset, _ = geometry.At(wrong.Offset)
+	return fmt.Errorf("%s: %w; %d blocks of %s differ: the drive, or another program wrote there",
+		b.vol.disks[wrong.Member].Info().Path, wrong, found.WrongBlocks, bench.FormatSize(job.BS))
+}
+
+// add puts a result into the report.
+func (b *benchRun) add(r bench.Result) {
+	if r.Elapsed == 0 {
+		return // refused before anything was measured
+	}
+	b.measured = true
+	b.report.Jobs = append(b.report.Jobs, r.Fio())
+	if r.IODepth > 0 && r.IODepth < r.Job.IODepth {
+		b.warn("the volume grants a depth of %d, not %d: its drives hold no more at once", r.IODepth, r.Job.IODepth)
+	}
+	b.warnWorkers(r)
+}
+
+// warnWorkers tells when polled I/O is not what was measured.
+func (b *benchRun) warnWorkers(r bench.Result) {
+	if r.Workers > 0 && bool(b.flags.hipri) && r.NotPollable == nil {
+		b.warn("%d io_uring worker threads: the kernel polls in them instead of in the caller, which is slow; use a smaller --iodepth or --bs", r.Workers)
+	}
+}
+
+// warn tells it at once, and the report as well.
+func (b *benchRun) warn(format string, args ...any) {
+	line := oneLine(fmt.Sprintf(format, args...))
+	b.report.Pollux.Warnings = append(b.report.Pollux.Warnings, line)
+	fmt.Fprintln(b.stderr, "pollux: warning: "+line)
+}
