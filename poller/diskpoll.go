@@ -21,36 +21,36 @@ func (q *diskQueue) Poll(done []*Request) (n int, err error) {
 		q.out -= n
 	}
 	if q.polledOut != 0 {
-		got, err := q.reapPolled(done[n:])
-		if n += got; err != nil {
-			return n, err
+		ring := q.polled
+		if q.onSolo {
+			ring = q.tree.solo
+		}
+		if err := ring.Enter(); err != nil {
+			return n, fmt.Errorf("%s: %w", q.disk.info.Path, err)
+		}
+		// Each completion finishes at most one request.
+		if ready := min(ring.Ready(), uint32(len(done)-n)); ready != 0 {
+			n += q.reapPolled(ring, ready, done[n:])
 		}
 	}
 	q.rec.Polled(n)
 	return n, q.tree.broken
 }
 
-func (q *diskQueue) reapPolled(done []*Request) (n int, err error) {
-	if err := q.polled.Enter(); err != nil {
-		return 0, fmt.Errorf("%s: %w", q.disk.info.Path, err)
-	}
-	// Each completion finishes at most one request.
-	ready := min(q.polled.Ready(), uint32(len(done)))
-	if ready == 0 {
-		return 0, nil
-	}
-	q.polledOut -= int(ready)
-	q.tree.polled -= int(ready)
+func (q *diskQueue) reapPolled(ring *uring.Ring, ready uint32, done []*Request) (n int) {
 	q.tree.Tick()
 	for i := range ready {
-		if r := q.complete(q.polled.CQE(i)); r != nil {
+		if r := q.complete(ring.CQE(i)); r != nil {
 			done[n] = r
 			n++
 		}
 	}
-	q.polled.Advance(ready)
+	ring.Advance(ready)
+	// Only now, as a child that is submitted again must not change rings.
+	q.polledOut -= int(ready)
+	q.tree.polled -= int(ready)
 	q.out -= n
-	return n, nil
+	return n
 }
 
 // complete takes one completion, which the caller has counted, and returns the

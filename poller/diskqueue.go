@@ -33,7 +33,8 @@ type diskQueue struct {
 	index     int32 // of the leaf among the registered files of the plain ring
 
 	polled    *uring.Ring // nil where the drive is not pollable
-	polledOut int         // children pending or in flight on it
+	onSolo    bool        // polled I/O goes through the tree's solo ring instead, until none is out
+	polledOut int         // children pending or in flight on either
 	plainOut  int         // and on the tree's plain ring
 
 	slots []slot
@@ -128,26 +129,6 @@ func (d *Disk) newQueue(cfg QueueConfig) (*diskQueue, error) {
 	return q, nil
 }
 
-// makeRing makes the ring for polled I/O, where there is any, and shares the
-// registered memory of the tree's plain ring with it.
-func (q *diskQueue) makeRing(plain *uring.Ring) error {
-	if q.disk.notPollable != nil {
-		return nil
-	}
-	ring, err := uring.New(uring.Config{Entries: uint32(len(q.slots)), IOPoll: true})
-	if err != nil {
-		return fmt.Errorf("ring for polled I/O: %w", err)
-	}
-	q.polled = ring
-	if err := ring.RegisterFiles([]int32{int32(q.disk.dev.FD())}); err != nil {
-		return fmt.Errorf("ring for polled I/O: %w", err)
-	}
-	if q.tree.fixed && ring.CloneMemory(plain) != nil {
-		q.tree.fixed = ring.RegisterMemory(q.mem) == nil
-	}
-	return nil
-}
-
 // useFixed picks the opcodes, once it is known whether every ring of the tree
 // has the memory registered.
 func (q *diskQueue) useFixed(fixed bool) {
@@ -155,6 +136,19 @@ func (q *diskQueue) useFixed(fixed bool) {
 	if fixed {
 		q.opcodes[Read], q.opcodes[Write] = uring.OpReadFixed, uring.OpWriteFixed
 	}
+}
+
+// pollRing returns the ring that the next polled child goes through, and the
+// index of the disk among its files. A leaf changes rings only while it has
+// nothing out.
+func (q *diskQueue) pollRing() (ring *uring.Ring, file int32) {
+	if q.polledOut == 0 {
+		q.onSolo, q.tree.alone = q.tree.alone, false
+	}
+	if q.onSolo {
+		return q.tree.solo, q.index
+	}
+	return q.polled, 0
 }
 
 // Limits implements Node.

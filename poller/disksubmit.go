@@ -44,14 +44,15 @@ func (q *diskQueue) accept(r *Request) bool {
 		return true
 	}
 	// What push does for this case.
-	sqe := q.polled.SQE()
+	ring, file := q.pollRing()
+	sqe := ring.SQE()
 	s.polled = true
 	q.polledOut++
 	q.tree.polled++
 	sqe.Opcode = q.opcodes[r.Op&3]
 	sqe.Flags = uring.FixedFile
 	sqe.IOPrio = uint16(r.Priority)
-	sqe.FD = 0
+	sqe.FD = file
 	sqe.Off = uint64(r.Offset)
 	sqe.Addr = uint64(addr)
 	sqe.Len = uint32(n)
@@ -155,8 +156,9 @@ func (q *diskQueue) start(r *Request, addr uintptr, pos int, length uint32) {
 func (q *diskQueue) push(s *slot, r *Request, addr uintptr) {
 	var sqe *uring.SQE
 	if r.Flags&HiPri != 0 && q.polled != nil && r.Op != Flush {
-		sqe = q.polled.SQE() // there is one for each slot
-		sqe.FD = 0
+		ring, file := q.pollRing()
+		sqe = ring.SQE() // there is one for each slot
+		sqe.FD = file
 		s.polled = true
 		q.polledOut++
 		q.tree.polled++

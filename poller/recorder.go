@@ -17,6 +17,14 @@ import (
 //
 // Only those who write a Device use it.
 type Recorder struct {
+	// Requests of one batch mostly took the same time, as they were submitted
+	// together and are found together: run is of those that were counted last
+	// and are in no series yet.
+	run struct {
+		kind     uint // index of a series
+		ns       int64
+		n, bytes uint64
+	}
 	series  [numSeries]*series
 	touched uint32 // bit i: series[i] has something to publish
 	count   Counters
@@ -45,33 +53,55 @@ type series struct {
 // Finish counts a request whose results are set, at the time now of the tree's
 // clock.
 func (c *Recorder) Finish(r *Request, now int64) {
-	i := uint(r.Op) & 3 * numModes
+	kind := uint(r.Op) & 3 * numModes
 	if r.Polled {
-		i++
+		kind++
 	}
-	s := c.series[i]
-	if s == nil || r.Err != nil {
-		c.finishRare(i, r, now)
+	ns := now - r.start
+	if c.run.n == 0 {
+		c.run.kind, c.run.ns = kind, ns
+	}
+	if ns != c.run.ns || kind != c.run.kind || r.Err != nil {
+		c.beginRun(kind, ns, r)
 		return
 	}
-	c.touched |= 1 << i
-	s.bytes += uint64(r.N)
-	s.latency.Record(now - r.start)
+	c.run.n++
+	c.run.bytes += uint64(r.N)
 }
 
-// finishRare is Finish for the first request of its kind and for those with an
-// error. A queue seldom sees more than two of the six kinds, and what counts one
-// of them is 13 KiB.
-func (c *Recorder) finishRare(i uint, r *Request, now int64) {
-	if c.series[i] == nil {
-		c.series[i] = new(series)
-		c.published.series[i].Store(c.series[i])
-	}
+// beginRun counts a request that does not go on with the run.
+func (c *Recorder) beginRun(kind uint, ns int64, r *Request) {
 	if r.Err != nil {
-		c.series[i].errors.Add(1)
+		c.seriesOf(kind).errors.Add(1)
 		return
 	}
-	c.Finish(r, now)
+	c.endRun()
+	c.run.kind, c.run.ns, c.run.n, c.run.bytes = kind, ns, 1, uint64(r.N)
+}
+
+// endRun moves the run to its series.
+func (c *Recorder) endRun() {
+	run := &c.run
+	if run.n == 0 {
+		return
+	}
+	s := c.seriesOf(run.kind)
+	s.latency.Record(run.ns, run.n)
+	s.bytes += run.bytes
+	c.touched |= 1 << run.kind
+	run.n, run.bytes = 0, 0
+}
+
+// seriesOf makes a series when it is first used: a queue seldom sees more than
+// two of the six, and each is 13 KiB.
+func (c *Recorder) seriesOf(kind uint) *series {
+	s := c.series[kind&(numSeries-1)]
+	if s == nil {
+		s = new(series)
+		c.series[kind&(numSeries-1)] = s
+		c.published.series[kind&(numSeries-1)].Store(s)
+	}
+	return s
 }
 
 // Retried counts an EAGAIN that is submitted again.
@@ -83,30 +113,14 @@ func (c *Recorder) Split() { c.count.Splits++; c.touched |= rare }
 // FellBack counts a HiPri request that is sent plain.
 func (c *Recorder) FellBack(why Fallback) { c.count.Fallbacks[why]++; c.touched |= rare }
 
-func index(op Op, polled bool) uint {
-	i := uint(op) & 3 * numModes
-	if polled {
-		i++
-	}
-	return i
-}
-
-// add makes the series of an operation when it is first used: a queue seldom
-// sees more than two of the six, and each is 10 KiB.
-func (c *Recorder) add(i uint) *series {
-	s := new(series)
-	c.series[i] = s
-	c.published.series[i].Store(s)
-	return s
-}
-
-// Polled counts a poll that found n requests, and publishes if there were any.
+// Polled counts a poll that found n requests, and publishes if anything was
+// counted since the last.
 func (c *Recorder) Polled(n int) {
 	c.count.Polls++
 	if n == 0 {
 		c.count.EmptyPolls++
 	}
-	if c.touched != 0 {
+	if c.run.n != 0 || c.touched != 0 {
 		c.Publish()
 	}
 }
@@ -118,18 +132,24 @@ func (c *Recorder) Publish() {
 	if p.emptyPolls.Load() != c.count.EmptyPolls {
 		p.emptyPolls.Store(c.count.EmptyPolls)
 	}
-	if c.touched&(c.touched-1) == 0 && c.touched < rare && c.touched != 0 {
-		// Mostly a batch is of one kind.
-		c.series[bits.TrailingZeros32(c.touched)&(numSeries-1)].publish()
-	} else {
+	s := c.series[c.run.kind&(numSeries-1)]
+	if s == nil || c.touched != 0 {
 		c.publishMore()
+		return
 	}
-	c.touched = 0
+	// Mostly the run is all there is.
+	s.latency.RecordNow(c.run.ns, c.run.n)
+	s.bytes += c.run.bytes
+	s.published.Store(s.bytes)
+	c.run.n, c.run.bytes = 0, 0
 }
 
 func (c *Recorder) publishMore() {
+	c.endRun()
 	for left := c.touched &^ rare; left != 0; left &= left - 1 {
-		c.series[bits.TrailingZeros32(left)].publish()
+		s := c.series[bits.TrailingZeros32(left)]
+		s.latency.Publish()
+		s.published.Store(s.bytes)
 	}
 	p := &c.published
 	p.retries.Store(c.count.Retries)
@@ -137,11 +157,7 @@ func (c *Recorder) publishMore() {
 	for i := range p.fallbacks {
 		p.fallbacks[i].Store(c.count.Fallbacks[i])
 	}
-}
-
-func (s *series) publish() {
-	s.latency.Publish()
-	s.published.Store(s.bytes)
+	c.touched = 0
 }
 
 // Snapshot returns what was published.

@@ -24,6 +24,7 @@ func (q *rootQueue) Submit(reqs []*Request) (int, error) {
 	for _, r := range reqs {
 		r.Err, r.origin, r.start = nil, r.Offset, t.now
 	}
+	t.alone = t.solo != nil && len(reqs) == 1 && t.polled == 0
 	n, err := t.root.Submit(reqs)
 	t.guard.Exit()
 	return n, err
@@ -122,6 +123,11 @@ func (t *Tree) close(lost int) error {
 	var err error
 	if t.plain != nil && t.plainOut == 0 {
 		err = t.plain.Close()
+	}
+	if t.solo != nil && t.polled == 0 {
+		if e := t.solo.Close(); err == nil {
+			err = e
+		}
 	}
 	t.arena.release(lost)
 	if t.ownArena && lost == 0 {

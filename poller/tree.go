@@ -35,6 +35,17 @@ type Tree struct {
 	polled   int
 	// held counts finished requests on the lists of all queues.
 	held int
+	// solo is a second IOPOLL ring for every leaf, used while only one of them
+	// has polled I/O out. Entering another ring than the last time makes the
+	// kernel look the ring up in a tree that is ten levels deep, as its key is an
+	// address (__io_uring_add_tctx_node of Linux): 350 instructions, which a
+	// queue at depth 1 over several members would pay for most of its I/O. A
+	// ring for all members at once would be no answer: it finishes requests in
+	// order. nil where there is one leaf.
+	solo *uring.Ring
+	// alone says that the request now being submitted will be the only one out.
+	// The leaf that takes the solo ring resets it.
+	alone bool
 	// fixed says that the arena is registered with every ring.
 	fixed bool
 
@@ -114,7 +125,15 @@ func (t *Tree) makeRings() error {
 	}
 	t.fixed = plain.RegisterMemory(t.arena.mem) == nil
 	for _, leaf := range t.leaves {
-		if err := leaf.makeRing(plain); err != nil {
+		if leaf.disk.notPollable != nil {
+			continue
+		}
+		if leaf.polled, err = t.pollRing(len(leaf.slots), []int32{fds[leaf.index]}); err != nil {
+			return err
+		}
+	}
+	if len(t.leaves) > 1 {
+		if err := t.makeSolo(fds); err != nil {
 			return err
 		}
 	}
@@ -122,6 +141,38 @@ func (t *Tree) makeRings() error {
 		leaf.useFixed(t.fixed)
 	}
 	return nil
+}
+
+// makeSolo makes the solo ring, large enough for the leaf with the most tags.
+func (t *Tree) makeSolo(fds []int32) (err error) {
+	tags := 0
+	for _, leaf := range t.leaves {
+		if leaf.polled != nil {
+			tags = max(tags, len(leaf.slots))
+		}
+	}
+	if tags == 0 {
+		return nil
+	}
+	t.solo, err = t.pollRing(tags, fds)
+	return err
+}
+
+// pollRing makes a ring for polled I/O to fds and shares the registered memory of
+// the plain ring with it.
+func (t *Tree) pollRing(tags int, fds []int32) (*uring.Ring, error) {
+	ring, err := uring.New(uring.Config{Entries: uint32(tags), IOPoll: true})
+	if err != nil {
+		return nil, fmt.Errorf("ring for polled I/O: %w", err)
+	}
+	if err := ring.RegisterFiles(fds); err != nil {
+		_ = ring.Close()
+		return nil, fmt.Errorf("ring for polled I/O: %w", err)
+	}
+	if t.fixed && ring.CloneMemory(t.plain) != nil {
+		t.fixed = ring.RegisterMemory(t.arena.mem) == nil
+	}
+	return ring, nil
 }
 
 // Arena returns the memory that all requests in the tree must use.

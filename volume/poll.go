@@ -39,24 +39,43 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 // and returns how many. What done has no room for is returned by the next Poll.
 func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) {
 	m := &q.members[slot]
-	// Where nothing but whole requests is out, the member may put them where
-	// they go. Children need a place of their own: they are many, and done may
-	// be short.
-	back := done
 	if m.children != 0 {
-		back = m.done
+		// Children need a place of their own: they are many, and done may be
+		// short.
+		n, err = m.queue.Poll(m.done)
+		q.settle(m, slot, n)
+		return q.takeAll(slot, m.done[:n], done), err
 	}
-	got, err := m.queue.Poll(back)
-	if got == 0 {
+	// Nothing but whole requests is out: the member puts them where they go.
+	n, err = m.queue.Poll(done)
+	if n == 0 {
 		return 0, err
 	}
-	if m.room += got; m.room == m.granted {
+	q.settle(m, slot, n)
+	now := q.tree.Now()
+	for i, r := range done[:n] {
+		if r.Err != nil {
+			return i + q.takeAll(slot, done[i:n], done[i:]), err
+		}
+		q.out--
+		q.rec.Finish(r, now)
+	}
+	return n, err
+}
+
+// settle takes note of n requests that the member at slot has given back.
+func (q *queue) settle(m *member, slot, n int) {
+	if m.room += n; m.room == m.granted {
 		q.busy.remove(slot)
 	}
-	for _, r := range back[:got] {
-		if r.Err == nil && !q.layer.Owns(r) {
-			q.rec.Finish(r, q.tree.Now())
-		} else if r = q.take(r, slot); r == nil {
+}
+
+// takeAll takes what the member at slot has given back, puts the requests that
+// are finished by it into done, which may be the same memory, and returns how
+// many.
+func (q *queue) takeAll(slot int, back, done []*poller.Request) (n int) {
+	for _, r := range back {
+		if r = q.take(r, slot); r == nil {
 			continue
 		}
 		if n < len(done) {
@@ -67,10 +86,10 @@ func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) 
 		}
 	}
 	q.out -= n
-	if m.nstaged != 0 { // again
+	if q.members[slot].nstaged != 0 { // again
 		q.handDown(slot)
 	}
-	return n, err
+	return n
 }
 
 // take takes a request that the member at slot has given back and returns the

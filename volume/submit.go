@@ -3,6 +3,7 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -168,25 +169,29 @@ func (q *queue) stage(slot int, r *poller.Request) {
 	q.staging.add(slot)
 }
 
-// handDown submits what is staged for a member. The member has room for all of
-// it, so what it does not take cannot be taken: that comes back as failed.
+// handDown submits what is staged for a member.
 func (q *queue) handDown(slot int) {
 	m := &q.members[slot]
-	staged := m.staged[:m.nstaged]
+	staged := m.nstaged
 	m.nstaged = 0
-	n, err := m.queue.Submit(staged)
+	n, err := m.queue.Submit(m.staged[:staged])
 	if n != 0 {
 		q.busy.add(slot)
 	}
-	if n == len(staged) {
-		return
+	if n != staged {
+		q.notTaken(slot, m.staged[n:staged], err)
 	}
+}
+
+// notTaken fails what a member did not take. It had room for all of it, so it
+// cannot be taken later either.
+func (q *queue) notTaken(slot int, staged []*poller.Request, err error) {
 	if err == nil {
-		err = fmt.Errorf("took %d requests of %d, fewer than it had granted", n, len(staged))
+		err = errors.New("the member took fewer requests than it had granted")
 	}
-	for _, r := range staged[n:] {
+	for _, r := range staged {
 		r.N, r.Err, r.Polled = 0, err, false
-		m.room++
+		q.members[slot].room++
 		if finished := q.take(r, slot); finished != nil {
 			q.finished.Push(finished)
 		}

@@ -113,7 +113,7 @@ func FuzzIndex(f *testing.F) {
 			return // the one value from which 1 cannot be subtracted; no clock is that wrong
 		}
 		var r Recorder
-		r.Record(ns)
+		r.Record(ns, 1)
 		r.Publish()
 		if h := r.Snapshot(); h.Buckets[i] != 1 || h.Count() != 1 {
 			t.Errorf("%d was not recorded in bucket %d alone", ns, i)

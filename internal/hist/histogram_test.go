@@ -14,7 +14,7 @@ import (
 func record(values ...int64) Histogram {
 	var r Recorder
 	for _, ns := range values {
-		r.Record(ns)
+		r.Record(ns, 1)
 	}
 	r.Publish()
 	return r.Snapshot()
@@ -64,9 +64,9 @@ func TestPercentileGolden(t *testing.T) {
 	// 999 of 1,000 values are exactly 99.9 percent.
 	var r Recorder
 	for range 999 {
-		r.Record(5)
+		r.Record(5, 1)
 	}
-	r.Record(30)
+	r.Record(30, 1)
 	r.Publish()
 	if got := r.Snapshot().Percentile(99.9); got != 5 {
 		t.Errorf("p99.9 is %d, want 5", got)
@@ -177,12 +177,12 @@ func TestAddAndSub(t *testing.T) {
 	first, second := randomLatencies(random, 1000), randomLatencies(random, 700)
 	var r Recorder
 	for _, ns := range first {
-		r.Record(ns)
+		r.Record(ns, 1)
 	}
 	r.Publish()
 	before := r.Snapshot()
 	for _, ns := range second {
-		r.Record(ns)
+		r.Record(ns, 1)
 	}
 	r.Publish()
 	after := r.Snapshot()

@@ -40,18 +40,42 @@ type Recorder struct {
 	publishedCounts [NumBuckets]atomic.Uint64
 }
 
-// Record counts one value in nanoseconds. Readers do not see it before Publish.
-// The value is meant to be from a monotonic clock; one below zero is counted in
-// the first bucket and lowers the sum.
-func (r *Recorder) Record(ns int64) {
+// Record counts n times the same value in nanoseconds. Readers do not see it
+// before Publish. The value is meant to be from a monotonic clock; one below zero
+// is counted in the first bucket and lowers the sum.
+func (r *Recorder) Record(ns int64, n uint64) {
 	i := unclampedIndex(ns) & (slots - 1)
-	r.counts[i]++
-	r.sum += uint64(ns)
+	r.counts[i] += n
+	r.sum += uint64(ns) * n
 	if i+1 != r.last {
 		r.last = i + 1
 		r.touched[r.ntouched&(listed-1)] = uint16(i)
 		r.ntouched++
 	}
+}
+
+// RecordNow is Record and Publish in one, for the common case that all values of
+// a batch are the same.
+func (r *Recorder) RecordNow(ns int64, n uint64) {
+	i := unclampedIndex(ns)
+	if uint(i) >= NumBuckets || r.ntouched != 0 {
+		r.recordAndPublish(ns, n)
+		return
+	}
+	count := r.counts[i] + n
+	r.counts[i] = count
+	r.sum += uint64(ns) * n
+	r.publishedCounts[i].Store(count)
+	r.publishedSum.Store(r.sum)
+}
+
+// recordAndPublish is a call of its own so that RecordNow needs no registers
+// saved.
+//
+//go:noinline
+func (r *Recorder) recordAndPublish(ns int64, n uint64) {
+	r.Record(ns, n)
+	r.Publish()
 }
 
 // Publish shows readers all that was recorded. It costs one atomic store per

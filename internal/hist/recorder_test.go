@@ -29,8 +29,8 @@ func TestNothingIsSeenBeforePublish(t *testing.T) {
 	if h := r.Snapshot(); h.Buckets != nil || h.Sum != 0 {
 		t.Errorf("an unused recorder shows %+v", h)
 	}
-	r.Record(100)
-	r.Record(5000)
+	r.Record(100, 1)
+	r.Record(5000, 1)
 	if h := r.Snapshot(); h.Count() != 0 || h.Sum != 0 {
 		t.Errorf("before Publish: count %d, sum %d", h.Count(), h.Sum)
 	}
@@ -49,8 +49,8 @@ func TestEveryBucket(t *testing.T) {
 	var r Recorder
 	var sum uint64
 	for i := range NumBuckets {
-		r.Record(LowerBound(i))
-		r.Record(UpperBound(i))
+		r.Record(LowerBound(i), 1)
+		r.Record(UpperBound(i), 1)
 		r.Publish()
 		sum += uint64(LowerBound(i) + UpperBound(i))
 		h := r.Snapshot()
@@ -73,8 +73,8 @@ func TestOutsideTheRange(t *testing.T) {
 	var want [NumBuckets]uint64
 	var sum int64
 	for _, tt := range tests {
-		r.Record(tt.ns)
-		r.Record(10000)
+		r.Record(tt.ns, 1)
+		r.Record(10000, 1)
 		want[tt.want]++
 		want[Index(10000)]++
 		sum += tt.ns + 10000
@@ -100,7 +100,7 @@ func TestAgainstPlainCounting(t *testing.T) {
 			if random.IntN(50) == 0 {
 				ns = random.Int64() >> random.IntN(63)
 			}
-			r.Record(ns)
+			r.Record(ns, 1)
 			want[Index(ns)]++
 			sum += uint64(ns)
 		}
@@ -113,10 +113,10 @@ func TestAgainstPlainCounting(t *testing.T) {
 
 func TestAddToSumsRecorders(t *testing.T) {
 	var a, b, unused Recorder
-	a.Record(1000)
+	a.Record(1000, 1)
 	a.Publish()
-	b.Record(1000)
-	b.Record(2000)
+	b.Record(1000, 1)
+	b.Record(2000, 1)
 	b.Publish()
 	var h Histogram
 	for _, r := range []*Recorder{&unused, &a, &b} {
@@ -157,7 +157,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 	const batches, batch = 5000, 32
 	for range batches {
 		for range batch {
-			r.Record(latency(random))
+			r.Record(latency(random), 1)
 		}
 		recorded.Add(batch)
 		r.Publish()
@@ -174,7 +174,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 	h := Histogram{Buckets: make([]uint64, NumBuckets)}
 	ns := int64(-1)
 	allocs := testing.AllocsPerRun(100, func() {
-		r.Record(ns)
+		r.Record(ns, 1)
 		r.Publish()
 		r.AddTo(&h)
 		ns = ns*3 + 1000
@@ -203,7 +203,7 @@ func BenchmarkRecord(b *testing.B) {
 				at := 0
 				for b.Loop() {
 					for _, ns := range values[at : at+batch] {
-						r.Record(ns)
+						r.Record(ns, 1)
 					}
 					r.Publish()
 					at = (at + batch) % len(values)
@@ -216,7 +216,7 @@ func BenchmarkRecord(b *testing.B) {
 
 func BenchmarkSnapshot(b *testing.B) {
 	r := new(Recorder)
-	r.Record(10000)
+	r.Record(10000, 1)
 	r.Publish()
 	b.ReportAllocs()
 	for b.Loop() {
