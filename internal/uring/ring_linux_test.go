@@ -156,8 +156,8 @@ func TestNoAllocations(t *testing.T) {
 		}
 		r.Advance(r.Ready())
 		*r.SQE() = SQE{Opcode: OpFsync, FD: int32(fd)} // an eventfd has none: EINVAL at once
-		if err := r.EnterWait(1, 1e9); err != nil {
-			failed = err
+		for r.Ready() == 0 && failed == nil {          // a signal ends a wait early
+			failed = r.EnterWait(1, 1e9)
 		}
 		r.Advance(r.Ready())
 		// A wait that runs out is no error and allocates none.
