@@ -113,6 +113,7 @@ type QueueConfig struct {
 
 const (
 	defaultDepth        = 32
+	maxDepth            = 1 << 20 // far above any drive's budget, far below an overflow
 	defaultMaxTransfer  = 128 << 10
 	defaultCloseTimeout = 10 * time.Second
 )
@@ -123,7 +124,7 @@ func (c QueueConfig) withDefaults() QueueConfig {
 		c.Depth = defaultDepth
 	}
 	c.MinDepth = max(c.MinDepth, 1)
-	c.Depth = max(c.Depth, c.MinDepth)
+	c.Depth = min(max(c.Depth, c.MinDepth), maxDepth)
 	if c.MaxTransfer <= 0 {
 		c.MaxTransfer = defaultMaxTransfer
 	}

@@ -59,8 +59,8 @@ type Tree struct {
 	guard  invariants.Owner
 }
 
-// yieldAfter is after how many polls a poller lets other goroutines run. Without it, timers on a machine whose CPUs all poll are late
-// by whole scheduler periods.
+// yieldAfter is after how many polls a poller lets other goroutines run. Without
+// it, timers on a machine whose CPUs all poll are late by whole scheduler periods.
 const yieldAfter = 64
 
 // JoinTree completes cfg for the queue of a stacked device and says whether
@@ -321,7 +321,9 @@ func (t *Tree) plainSQE() *uring.SQE {
 		// More is pending than the kernel lets a ring have entries: those of
 		// 128 deep members. Starting them early is better than a lost child.
 		if err := t.plain.Enter(); err != nil {
+			// The child is lost with the ring; Close will say so.
 			t.broken = err
+			return new(uring.SQE)
 		}
 		runtime.Gosched()
 		sqe = t.plain.SQE()
