@@ -5,6 +5,8 @@ package poller
 import (
 	"fmt"
 	"time"
+
+	"pollux/internal/clock"
 )
 
 // rootQueue is the Queue of a whole tree: it reads the clock, waits, drains and
@@ -20,9 +22,10 @@ func (q *rootQueue) Submit(reqs []*Request) (int, error) {
 	if err := t.enter(); err != nil {
 		return 0, err
 	}
-	t.Tick()
+	now := clock.Now()
+	t.now = now
 	for _, r := range reqs {
-		r.Err, r.origin, r.start = nil, r.Offset, t.now
+		r.Err, r.origin, r.start = nil, r.Offset, now
 	}
 	t.alone = t.solo != nil && len(reqs) == 1 && t.polled == 0
 	n, err := t.root.Submit(reqs)

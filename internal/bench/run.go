@@ -34,48 +34,45 @@ func Run(ctx context.Context, dev poller.Device, job Job) (Result, error) {
 func (s *session) generate() error {
 	queue, batch := s.queue, s.batch
 	next := newOffsets(s.job)
-	left := s.job.ios() // to be accepted yet
-	ready := int(min(left, int64(len(s.reqs))))
+	limit := uint64(s.job.ios())
+	ready := int(min(limit, uint64(len(s.reqs))))
 	copy(batch, s.reqs[:ready])
 	for _, r := range batch[:ready] {
 		next.set(r)
 	}
-	out := 0 // accepted and not yet back
 	for {
 		accepted, err := queue.Submit(batch[:ready])
+		s.accepted += uint64(accepted)
 		if err != nil {
 			return err
 		}
-		out += accepted
-		left -= int64(accepted)
-		kept := ready - accepted
-		if kept != 0 {
-			if out == 0 {
+		back := batch
+		if accepted != ready {
+			if s.accepted == s.out.ios {
 				return errNothingAccepted
 			}
-			copy(batch, batch[accepted:ready])
+			back = batch[copy(batch, batch[accepted:ready]):]
 		}
-		n, err := queue.Wait(1, batch[kept:], -1)
-		out -= n
+		n, err := queue.Wait(1, back, -1)
 		s.out.ios += uint64(n)
 		if err != nil {
 			return err
 		}
-		ready = kept + n
-		for _, r := range batch[kept:ready] {
+		for _, r := range back[:n] {
 			if r.Err != nil {
 				s.fail(r.Err)
 			}
 			next.set(r)
 		}
-		if int64(ready) >= left {
-			ready = int(left)
-			if ready+out == 0 {
+		ready += n - accepted
+		if s.accepted+uint64(ready) >= limit {
+			ready = int(limit - s.accepted)
+			if ready == 0 && s.accepted == s.out.ios {
 				return nil
 			}
 		}
 		if s.stop.Load() {
-			return s.drain(out)
+			return s.drain()
 		}
 	}
 }
@@ -92,10 +89,9 @@ func (s *session) fail(err error) {
 }
 
 // drain takes back what is still out.
-func (s *session) drain(out int) error {
-	for out > 0 {
+func (s *session) drain() error {
+	for s.accepted > s.out.ios {
 		n, err := s.queue.Wait(1, s.batch, -1)
-		out -= n
 		s.out.ios += uint64(n)
 		if err != nil {
 			return err

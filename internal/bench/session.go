@@ -36,7 +36,9 @@ type session struct {
 	queue poller.Queue
 	reqs  []*poller.Request
 	batch []*poller.Request // as long as reqs
-	out   outcome
+	// accepted is how many I/Os the queue took, all in all.
+	accepted uint64
+	out      outcome
 }
 
 // outcome is what the goroutine found.
