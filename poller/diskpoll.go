@@ -13,8 +13,8 @@ import (
 // errRing says that a completion came for nothing that is in flight.
 var errRing = errors.New("completion of an unknown request: the ring cannot be trusted any more")
 
-// Poll implements Node. One system call starts what is pending on the polled
-// ring and asks the drive for what has finished.
+// Poll implements Node. One system call starts what is pending on the ring for
+// polled I/O and asks the drive for what has finished.
 func (q *diskQueue) Poll(done []*Request) (n int, err error) {
 	if q.finished.Len() != 0 {
 		n = q.finished.Pop(done)

@@ -8,9 +8,10 @@
 // queue, of a disk as of a stack of volumes over it, as bio_poll_fn is of the
 // kernel's request queues.
 //
-// An I/O whose request says HiPri goes through a ring in IOPOLL mode that
-// belongs to its disk and queue: the drive raises no interrupt, and Poll asks
-// it. Any other goes through one plain ring that all leaves below the same root
-// share, so that sleeping for any number of drives is one system call. What is
-// shared below one root is its Tree.
+// An I/O whose request says HiPri goes through a ring in IOPOLL mode: the drive
+// raises no interrupt, and Poll asks it. That ring belongs to its disk and queue,
+// save for a request that is the only one out (see Tree). Any other I/O goes
+// through one plain ring that all leaves below the same root share, so that
+// sleeping for any number of drives is one system call. What is shared below one
+// root is its Tree.
 package poller

@@ -10,8 +10,9 @@ import (
 // Node is a queue as the maker of a Device writes it: its part in a Tree. The
 // tree makes the Queue that callers use out of the node at the root, and a
 // stacked device drives the nodes below it. A node is never used by two
-// goroutines at once; it neither sleeps nor reads the clock nor drains, as the
-// root does that for the whole tree.
+// goroutines at once; it neither sleeps nor drains, as the root does that for the
+// whole tree, and it reads the clock, by Tree.Tick, only where it has found I/O
+// finished that no node below it found.
 type Node interface {
 	Limits() Limits
 	// Submit is that of Queue.

@@ -4,8 +4,9 @@
 //
 // RAID-0 has no redundancy. When one member is lost, the volume is lost.
 //
-// A queue of a volume is a queue on every member. Submit cuts each request into
-// children, one for each chunk it touches, and hands them to the members in one
-// call each; Poll walks the members that have something out, polls each, counts
-// the parents' children down and gives back the parents that reach zero.
+// A queue of a volume is a queue on every member. Submit hands a request within
+// one chunk down as it came, its offset changed to the member's, and cuts any
+// other into a child for each chunk it touches; each member gets what is its own
+// in one call. Poll walks the members that have something out, polls each, and
+// gives back what finished: whole requests, and parents whose last child it was.
 package volume

@@ -27,8 +27,8 @@ type session struct {
 	job Job
 	// stop ends the loop. A flag that a timer sets costs the loop one load per
 	// batch, where looking at the clock costs nearly as much as a poll, and it
-	// is on time however slow the device is. With all CPUs busy polling the
-	// runtime still gets to its timers: it preempts a goroutine after 10 ms.
+	// is on time however slow the device is: pollers yield now and then, which
+	// lets the runtime see to its timers.
 	stop atomic.Bool
 
 	// What follows is the goroutine's until it has ended.
