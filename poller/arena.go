@@ -36,14 +36,23 @@ func NewArena(n int64) (*Arena, error) {
 	return &Arena{mem: mem}, nil
 }
 
-// Bytes returns the whole arena. Slices of it are the buffers of requests.
-func (a *Arena) Bytes() []byte { return a.mem.Bytes() }
+// Bytes returns the whole arena, nil when it is closed. Slices of it are the
+// buffers of requests.
+func (a *Arena) Bytes() []byte {
+	if a.mem == nil {
+		return nil
+	}
+	return a.mem.Bytes()
+}
 
 // Fault says what is wrong with buf as the buffer of a request to a device whose
 // BufAlign is align, nil if nothing is.
 func (a *Arena) Fault(buf []byte, align int64) error {
 	if len(buf) == 0 {
 		return nil
+	}
+	if a.mem == nil {
+		return ErrArena
 	}
 	addr, ok := a.mem.Addr(buf)
 	if !ok {

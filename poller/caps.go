@@ -12,6 +12,10 @@ type childCaps struct {
 	// aligned is for a buffer that begins on a page, anywhere for any other:
 	// that one touches a page more.
 	aligned, anywhere int64
+	// boundary divides the offsets, from the start of the whole disk, that no
+	// child may cross; 0 where there are none. start is where on the whole disk
+	// the device begins.
+	boundary, start int64
 }
 
 const (
@@ -38,10 +42,52 @@ func capsOf(info blockdev.Info, page int64) childCaps {
 	// A child must be whole blocks; every drive takes one of them.
 	caps.aligned = max(caps.aligned/whole, 1) * whole
 	caps.anywhere = max(caps.anywhere/whole, 1) * whole
+	if b := info.Boundary; b >= whole && b%whole == 0 {
+		caps.boundary, caps.start = b, info.PartStart
+	}
 	return caps
 }
 
-// count returns how many children a request of n bytes may become.
-func (c childCaps) count(n int64) int {
-	return int((n + c.anywhere - 1) / c.anywhere)
+// single returns up to which length a request is one child wherever it begins.
+func (c childCaps) single() int64 {
+	if c.boundary != 0 {
+		return 0
+	}
+	return c.anywhere
 }
+
+// next returns the length of the child of n bytes or less that begins at an
+// offset of the device; aligned says that its buffer, and every one before it,
+// began on a page.
+func (c childCaps) next(offset, n int64, aligned bool) int64 {
+	limit := c.anywhere
+	if aligned && c.boundary == 0 {
+		limit = c.aligned
+	}
+	if c.boundary != 0 {
+		limit = min(limit, c.boundary-(c.start+offset)%c.boundary)
+	}
+	return min(limit, n)
+}
+
+// count returns how many children a request of n bytes may become at most. Each
+// stretch between two boundaries may end with a child that is not full, and
+// there is one stretch more than boundaries fit into the request.
+func (c childCaps) count(n int64) int {
+	children := ceilDiv(n, c.anywhere)
+	if c.boundary != 0 {
+		children += ceilDiv(n, c.boundary)
+	}
+	return int(children)
+}
+
+// budget returns a drive's budget of tags as requests of a unit, of which a
+// longer one takes several: those that count says fit.
+func (c childCaps) budget(tags int) (depth int, unit int64) {
+	if c.boundary == 0 {
+		return tags, c.anywhere
+	}
+	return tags / 2, min(c.anywhere, c.boundary)
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -123,8 +123,9 @@ func (c QueueConfig) withDefaults() QueueConfig {
 	if c.Depth <= 0 {
 		c.Depth = defaultDepth
 	}
-	c.MinDepth = max(c.MinDepth, 1)
+	c.MinDepth = min(max(c.MinDepth, 1), maxDepth)
 	c.Depth = min(max(c.Depth, c.MinDepth), maxDepth)
+	c.MaxTransfer = min(c.MaxTransfer, MaxArena) // a Buf lies in an arena
 	if c.MaxTransfer <= 0 {
 		c.MaxTransfer = defaultMaxTransfer
 	}

@@ -125,13 +125,14 @@ func (d *Disk) Overlaps(other *Disk) bool { return blockdev.Overlaps(d.dev, othe
 
 // Limits implements Device.
 func (d *Disk) Limits() Limits {
+	depth, unit := d.caps.budget(d.budget)
 	return Limits{
 		Size:        d.info.Size,
 		BlockSize:   d.info.BlockSize,
 		BufAlign:    d.info.BufAlign,
-		MaxTransfer: int64(d.budget) * d.caps.anywhere,
-		QueueDepth:  d.budget,
-		Unit:        d.caps.anywhere,
+		MaxTransfer: int64(depth) * unit,
+		QueueDepth:  depth,
+		Unit:        unit,
 		ReadOnly:    !d.opts.Write,
 		NotPollable: d.notPollable,
 	}
@@ -155,8 +156,9 @@ func (d *Disk) Close() error {
 }
 
 // reserve takes a queue's share of the budget, in children: what it wants, at
-// most its part among queues, at least least.
-func (d *Disk) reserve(want, least, queues int) (int, error) {
+// most its part among queues, at least least. It adds rec to those of the disk,
+// under the same lock that Close looks at them.
+func (d *Disk) reserve(want, least, queues int, rec *Recorder) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -175,6 +177,7 @@ func (d *Disk) reserve(want, least, queues int) (int, error) {
 		tags = left
 	}
 	d.reserved += tags
+	d.recorders.Add(rec)
 	return tags, nil
 }
 

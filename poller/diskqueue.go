@@ -3,6 +3,7 @@
 package poller
 
 import (
+	"errors"
 	"fmt"
 
 	"pollux/internal/uring"
@@ -96,10 +97,6 @@ func (d *Disk) newQueue(cfg QueueConfig) (*diskQueue, error) {
 	if len(t.leaves) == maxLeaves {
 		return nil, fmt.Errorf("%s: a tree of more than %d disks", d.info.Path, maxLeaves)
 	}
-	tags, err := d.reserve(cfg.Depth*perRequest, cfg.MinDepth*perRequest, cfg.Queues)
-	if err != nil {
-		return nil, err
-	}
 	q := &diskQueue{
 		disk:        d,
 		tree:        t,
@@ -109,23 +106,25 @@ func (d *Disk) newQueue(cfg QueueConfig) (*diskQueue, error) {
 		fixedMask:   uintptr(max(d.info.BufAlign, d.info.BlockSize) - 1),
 		caps:        d.caps,
 		maxTransfer: cfg.MaxTransfer,
-		single:      min(d.caps.anywhere, cfg.MaxTransfer, d.info.Size),
+		single:      min(d.caps.single(), cfg.MaxTransfer, d.info.Size),
 		lastOp:      Read,
 		mem:         t.arena.mem,
 		finished:    t.NewFifo(),
 		index:       int32(len(t.leaves)),
-		slots:       make([]slot, tags),
-		nfree:       tags,
 	}
 	if d.opts.Write {
 		q.lastOp = Write
 	}
+	tags, err := d.reserve(cfg.Depth*perRequest, cfg.MinDepth*perRequest, cfg.Queues, &q.rec)
+	if err != nil {
+		return nil, err
+	}
+	q.slots, q.nfree = make([]slot, tags), tags
 	for i := range q.slots {
 		q.slots[i].userData = uint64(q.index)<<leafShift | uint64(i)
 		q.slots[i].next = uint32(i + 1)
 	}
 	t.leaves = append(t.leaves, q)
-	d.recorders.Add(&q.rec)
 	return q, nil
 }
 
@@ -173,7 +172,7 @@ func (q *diskQueue) Close() error {
 		free[i] = true
 	}
 	for i := range q.slots {
-		if r := q.slots[i].req; !free[i] {
+		if r := q.slots[i].req; !free[i] && !errors.Is(r.Err, ErrNotDrained) {
 			Abandon(r, q.errorOf(r, ErrNotDrained))
 		}
 	}

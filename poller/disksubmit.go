@@ -113,13 +113,13 @@ var pageMask = uintptr(os.Getpagesize() - 1)
 
 // acceptSplit starts a request of one or more children.
 func (q *diskQueue) acceptSplit(r *Request, addr uintptr, n int) bool {
-	limit := int(q.caps.anywhere)
-	if (addr|uintptr(q.caps.aligned))&pageMask == 0 {
-		// The first child begins on a page, and so does every other, as the
-		// limit is whole pages.
-		limit = int(q.caps.aligned)
+	// Where the first child begins on a page and is whole pages long, so does
+	// and is every other.
+	aligned := (addr|uintptr(q.caps.aligned))&pageMask == 0
+	children := 0
+	for pos := int64(0); pos < int64(n); children++ {
+		pos += q.caps.next(r.Offset+pos, int64(n)-pos, aligned)
 	}
-	children := (n + limit - 1) / limit
 	if children > q.nfree {
 		return false
 	}
@@ -128,8 +128,10 @@ func (q *diskQueue) acceptSplit(r *Request, addr uintptr, n int) bool {
 	}
 	q.countFallback(r)
 	r.left = int32(children)
-	for pos := 0; pos < n; pos += limit {
-		q.start(r, addr, pos, uint32(min(limit, n-pos)))
+	for pos := int64(0); pos < int64(n); {
+		length := q.caps.next(r.Offset+pos, int64(n)-pos, aligned)
+		q.start(r, addr, int(pos), uint32(length))
+		pos += length
 	}
 	return true
 }

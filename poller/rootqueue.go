@@ -92,9 +92,7 @@ func (t *Tree) enter() error {
 
 // leave ends what enter began; n requests go back to their owner.
 func (t *Tree) leave(done []*Request, n int) int {
-	for _, r := range done[:n] {
-		r.Offset = r.origin
-	}
+	giveBack(done[:n])
 	t.guard.Exit()
 	return n
 }
@@ -110,11 +108,30 @@ func (t *Tree) drain() int {
 			break
 		}
 		n, _ := t.wait(0, 1, done, left) // an error is in t.broken
-		for _, r := range done[:n] {
-			r.Offset = r.origin
-		}
+		giveBack(done[:n])
+	}
+	for n := 1; t.held > 0 && n > 0; { // finished, though the tree is broken or time is up
+		n, _ = t.root.Poll(done)
+		giveBack(done[:n])
 	}
 	return t.root.Outstanding()
+}
+
+// giveBack makes requests again what their owner submitted.
+func giveBack(done []*Request) {
+	for _, r := range done {
+		r.Offset = r.origin
+	}
+}
+
+// soloOut says that something is in flight on the solo ring.
+func (t *Tree) soloOut() bool {
+	for _, leaf := range t.leaves {
+		if leaf.onSolo && leaf.polledOut > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 var errQueueClosed = fmt.Errorf("queue: %w", ErrClosed)
@@ -127,7 +144,7 @@ func (t *Tree) close(lost int) error {
 	if t.plain != nil && t.plainOut == 0 {
 		err = t.plain.Close()
 	}
-	if t.solo != nil && t.polled == 0 {
+	if t.solo != nil && !t.soloOut() {
 		if e := t.solo.Close(); err == nil {
 			err = e
 		}

@@ -246,7 +246,7 @@ func (t *Tree) step(want int, done []*Request, timeout time.Duration) (int, erro
 	if t.held != 0 {
 		n, err = t.root.Poll(done)
 	}
-	if err == nil && n < want {
+	if err == nil && n < want && t.polled == 0 {
 		// Every request out has at least one completion to come, so want of
 		// them cannot finish before want completions.
 		if err = t.plain.EnterWait(uint32(min(want-n, t.plainOut)), timeout); err == nil {

@@ -17,6 +17,16 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 		n = q.finished.Pop(done)
 		q.out -= n
 	}
+	if q.from != 0 {
+		n, err = q.pollFrom(q.from, done, n)
+		q.rec.Polled(n)
+		return n, err
+	}
+	if q.from != 0 {
+		n, err = q.pollFrom(q.from, done, n)
+		q.rec.Polled(n)
+		return n, err
+	}
 	for set := q.busy[0]; set != 0; set &= set - 1 {
 		got, e := q.pollMember(bits.TrailingZeros64(set), done[n:])
 		n += got
@@ -35,6 +45,23 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 	return n, err
 }
 
+// pollFrom is the walk of Poll beginning with another member than the first.
+func (q *queue) pollFrom(from int, done []*poller.Request, n int) (_ int, err error) {
+	q.from = 0
+	for i := range q.members {
+		slot := (from + i) % len(q.members)
+		if q.busy[slot>>6&1]>>(slot&63)&1 == 0 {
+			continue
+		}
+		got, e := q.pollMember(slot, done[n:])
+		n += got
+		if e != nil && err == nil {
+			err = e
+		}
+	}
+	return n, err
+}
+
 // pollMember polls the member at slot, puts the requests that finished into done
 // and returns how many. What done has no room for is returned by the next Poll.
 func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) {
@@ -49,6 +76,9 @@ func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) 
 	// Nothing but whole requests is out: the member puts them where they go.
 	n, err = m.queue.Poll(done)
 	if n == 0 {
+		if len(done) == 0 && q.from == 0 {
+			q.from = slot
+		}
 		return 0, err
 	}
 	q.settle(m, slot, n)
@@ -104,6 +134,11 @@ func (q *queue) take(r *poller.Request, slot int) *poller.Request {
 		q.rec.Retried()
 		return nil
 	}
+	return q.finish(r, slot)
+}
+
+// finish is take for what is not to be tried again.
+func (q *queue) finish(r *poller.Request, slot int) *poller.Request {
 	if q.layer.Owns(r) {
 		q.members[slot].children--
 		if r = q.countDown(&q.children[r.Tag], slot); r == nil {
@@ -156,7 +191,6 @@ func (q *queue) release(c *child) {
 // failed returns the error of r for one that the member at slot gave, and
 // remembers what it says about the whole volume.
 func (q *queue) failed(r *poller.Request, op poller.Op, slot int, err error) error {
-	err = q.errorOf(r, slot, err)
-	q.vol.fail(op, err)
-	return err
+	q.vol.remember(op, slot, err)
+	return q.errorOf(r, slot, err)
 }

@@ -26,12 +26,16 @@ type queue struct {
 	// staging and busy are the members that have something staged, and out.
 	staging, busy memberSet
 
-	// children are all that there can be: as many as the members have granted
-	// requests. The Tag of a child's request is its index. free is the first of
-	// those that are free.
+	// children are all that there can be. The Tag of a child's request is its
+	// index. free is the first of those that are free.
 	layer    poller.Layer
 	children []child
 	free     uint32
+
+	// from is the member that the next Poll begins with, when done was full
+	// before the last one got to it. Otherwise a busy member could keep those
+	// behind it from being heard for ever.
+	from int
 
 	out      int // requests accepted and not returned
 	finished poller.Fifo
@@ -136,7 +140,9 @@ func (v *Volume) newQueue(cfg poller.QueueConfig) (_ *queue, err error) {
 			done:    make([]*poller.Request, granted),
 		}
 	}
-	q.children = make([]child, total)
+	// A parent whose own part is back keeps its place while a sibling, which
+	// holds room of its member, is out: hence twice as many as there is room.
+	q.children = make([]child, 2*total)
 	for i := range q.children {
 		c := &q.children[i]
 		c.Tag, c.next = uint64(i), uint32(i+1)

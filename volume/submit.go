@@ -14,7 +14,7 @@ import (
 func (q *queue) Submit(reqs []*poller.Request) (int, error) {
 	n := 0
 	if broken := q.vol.broken.Load(); broken != nil {
-		return q.refuseAll(reqs, *broken), nil
+		return q.refuseAll(reqs, broken), nil
 	}
 	for n < len(reqs) && q.accept(reqs[n]) {
 		n++
@@ -59,7 +59,7 @@ func (q *queue) accept(r *poller.Request) bool {
 func (q *queue) acceptAny(r *poller.Request, n int64) bool {
 	if r.Op == poller.Flush || r.Op == poller.Write && r.Flags&poller.FUA != 0 {
 		if failed := q.vol.flushFailed.Load(); failed != nil {
-			return q.refuse(r, *failed)
+			return q.refuse(r, q.errorOf(r, failed.member, failed.err))
 		}
 	}
 	if r.Op == poller.Flush {
@@ -192,7 +192,7 @@ func (q *queue) notTaken(slot int, staged []*poller.Request, err error) {
 	for _, r := range staged {
 		r.N, r.Err, r.Polled = 0, err, false
 		q.members[slot].room++
-		if finished := q.take(r, slot); finished != nil {
+		if finished := q.finish(r, slot); finished != nil {
 			q.finished.Push(finished)
 		}
 	}
@@ -213,8 +213,8 @@ func (q *queue) refuse(r *poller.Request, err error) bool {
 	return true
 }
 
-func (q *queue) refuseAll(reqs []*poller.Request, err error) (n int) {
-	for n < len(reqs) && q.refuse(reqs[n], err) {
+func (q *queue) refuseAll(reqs []*poller.Request, why *sticky) (n int) {
+	for n < len(reqs) && q.refuse(reqs[n], q.errorOf(reqs[n], why.member, why.err)) {
 		n++
 	}
 	return n

@@ -34,11 +34,11 @@ type Volume struct {
 
 	// broken is set once, by the first request that found a member gone: from
 	// then on every request fails with it.
-	broken atomic.Pointer[error]
+	broken atomic.Pointer[sticky]
 	// flushFailed is the error of the first flush that failed. The state of
 	// that drive's cache is unknown since, so every later flush and FUA write
 	// fails with it; reads and plain writes go on.
-	flushFailed atomic.Pointer[error]
+	flushFailed atomic.Pointer[sticky]
 
 	mu     sync.Mutex
 	closed bool
@@ -61,6 +61,9 @@ func New(members []poller.Device, geometry Geometry) (*Volume, error) {
 	smallest := members[0].Limits().Size
 	for i, m := range members {
 		ml := m.Limits()
+		if ml.Unit < 1 || ml.QueueDepth < 1 {
+			return nil, fmt.Errorf("volume %s: member %d: a device that takes %d requests of %d bytes", v.name, i, ml.QueueDepth, ml.Unit)
+		}
 		smallest = min(smallest, ml.Size)
 		l.BlockSize = max(l.BlockSize, ml.BlockSize)
 		l.BufAlign = max(l.BufAlign, ml.BufAlign)
@@ -120,7 +123,8 @@ func (v *Volume) Stats() poller.Stats {
 	return s
 }
 
-// Close implements poller.Device. It closes the members too.
+// Close implements poller.Device. It closes the members too; one with queues of
+// its own stays open, and the error says so.
 func (v *Volume) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,14 +142,18 @@ func (v *Volume) Close() error {
 	return errors.Join(errs...)
 }
 
-// fail remembers what an error says about the whole volume.
-func (v *Volume) fail(op poller.Op, err error) {
+// sticky is an error of a member that later requests get too.
+type sticky struct {
+	member int
+	err    error
+}
+
+// remember keeps what the error of a member says about the whole volume.
+func (v *Volume) remember(op poller.Op, member int, err error) {
 	if errors.Is(err, poller.ErrGone) {
-		broken := fmt.Errorf("volume %s is broken until it is opened again: %w", v.name, err)
-		v.broken.CompareAndSwap(nil, &broken)
+		v.broken.CompareAndSwap(nil, &sticky{member, fmt.Errorf("the volume is broken until it is opened again: %w", err)})
 	}
 	if op == poller.Flush {
-		failed := fmt.Errorf("volume %s cannot promise durability until it is opened again, a flush failed: %w", v.name, err)
-		v.flushFailed.CompareAndSwap(nil, &failed)
+		v.flushFailed.CompareAndSwap(nil, &sticky{member, fmt.Errorf("a flush failed, nothing is durable until the volume is opened again: %w", err)})
 	}
 }

@@ -63,6 +63,10 @@ type Info struct {
 	// MaxSectorsBytes is the longest I/O that the kernel does not split
 	// (queue/max_sectors_kb).
 	MaxSectorsBytes int64
+	// Boundary divides the offsets on the whole disk, in bytes, that no single
+	// I/O may cross without being split (queue/chunk_sectors); 0 where there is
+	// none.
+	Boundary int64
 	// MaxSegments is how many pieces of memory, not adjacent to each other, one
 	// unsplit I/O may have.
 	MaxSegments int64

@@ -50,6 +50,9 @@ func (h host) describe(in *Info) {
 		in.BufAlign = mask + 1
 	}
 	kb, ok1 := number(disk, "queue/max_sectors_kb", 1, math.MaxUint32)
+	if sectors, ok := number(disk, "queue/chunk_sectors", 1, math.MaxUint32); ok {
+		in.Boundary = sectors << 9
+	}
 	segments, ok2 := number(disk, "queue/max_segments", 1, math.MaxUint32)
 	segmentSize, ok3 := number(disk, "queue/max_segment_size", 1, math.MaxUint32)
 	if ok1 && ok2 && ok3 {

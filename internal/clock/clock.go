@@ -37,7 +37,8 @@ func Start() {
 		if !trusted("/sys/devices/system/clocksource/clocksource0/current_clocksource") {
 			return
 		}
-		time.Sleep(time.Until(base.Add(calibration)))
+		base, zero = time.Now(), cycles()
+		time.Sleep(calibration)
 		elapsed, ticks := uint64(time.Since(base)), cycles()-zero
 		if ticks < elapsed/1000 { // below 1 MHz: no counter for latencies
 			return

@@ -144,6 +144,9 @@ func (h Histogram) Add(other Histogram) Histogram {
 // snapshot of the same recorders.
 func (h Histogram) Sub(old Histogram) Histogram {
 	difference := Histogram{Buckets: slices.Clone(h.Buckets), Sum: h.Sum - old.Sum}
+	if difference.Buckets == nil { // not the same recorders, or nothing to subtract
+		return difference
+	}
 	for i, n := range old.Buckets {
 		difference.Buckets[i] -= n
 	}

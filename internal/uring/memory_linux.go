@@ -25,7 +25,7 @@ const hugePage = 2 << 20
 // host has them. n is rounded up to whole pages.
 func NewMemory(n int) (*Memory, error) {
 	page := unix.Getpagesize()
-	if n <= 0 || n > 1<<40 {
+	if n <= 0 || int64(n) > 1<<40 {
 		return nil, fmt.Errorf("memory of %d bytes: the size must be positive and at most 1 TiB", n)
 	}
 	n = (n + page - 1) / page * page
