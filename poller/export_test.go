@@ -10,3 +10,9 @@ func SetCaps(d *Disk, longest int64, budget int) {
 	d.caps = childCaps{aligned: longest, anywhere: longest}
 	d.budget = budget
 }
+
+// SetBoundary makes d a drive whose offsets that are multiples of boundary, on
+// the whole disk, no I/O may cross; d begins at start there.
+func SetBoundary(d *Disk, boundary, start int64) {
+	d.caps.boundary, d.caps.start = boundary, start
+}

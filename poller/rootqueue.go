@@ -110,7 +110,9 @@ func (t *Tree) drain() int {
 		n, _ := t.wait(0, 1, done, left) // an error is in t.broken
 		giveBack(done[:n])
 	}
-	for n := 1; t.held > 0 && n > 0; { // finished, though the tree is broken or time is up
+	// Some may have finished all the same: on a list, or on a ring that was not
+	// read to its end.
+	for n := 1; n > 0 && t.root.Outstanding() > 0; {
 		n, _ = t.root.Poll(done)
 		giveBack(done[:n])
 	}

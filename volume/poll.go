@@ -22,11 +22,6 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 		q.rec.Polled(n)
 		return n, err
 	}
-	if q.from != 0 {
-		n, err = q.pollFrom(q.from, done, n)
-		q.rec.Polled(n)
-		return n, err
-	}
 	for set := q.busy[0]; set != 0; set &= set - 1 {
 		got, e := q.pollMember(bits.TrailingZeros64(set), done[n:])
 		n += got

@@ -235,3 +235,24 @@ func TestKernelVersion(t *testing.T) {
 		t.Error(major, release)
 	}
 }
+
+// The offsets that no I/O may cross are of the whole disk, also for a partition.
+// What is no number of sectors is none.
+func TestBoundary(t *testing.T) {
+	for content, want := range map[string]int64{
+		"256": 128 << 10, "1": 512, "4294967295": 4294967295 << 9, " 8 \n": 4 << 10,
+		"": 0, "0": 0, "-1": 0, "-256": 0, "4294967296": 0, "99999999999999999999": 0, "0x100": 0, "1e3": 0,
+		"garbage": 0, "256 512": 0, "256K": 0, "\x00\xff": 0, strings.Repeat("9", 1<<16): 0,
+	} {
+		tr := tree{}
+		tr.add("pci0/nvme0/nvme0n1", "259:0", nvmeAttrs(map[string]string{"queue/chunk_sectors": content}))
+		tr.add("pci0/nvme0/nvme0n1/nvme0n1p1", "259:1", map[string]string{"partition": "1", "start": "2048"})
+		h := tr.host(t)
+		for minor := range uint32(2) {
+			in := found(h, 259, minor, 1<<30, 512)
+			if in.Boundary != want || !in.LimitsKnown || in.PartStart != int64(minor)<<20 {
+				t.Errorf("%.20q: boundary %d, want %d; known %v, partition at %d", content, in.Boundary, want, in.LimitsKnown, in.PartStart)
+			}
+		}
+	}
+}

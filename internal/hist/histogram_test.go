@@ -210,3 +210,22 @@ func TestSubAcrossTheWrapOfSum(t *testing.T) {
 		t.Errorf("sum is %d, mean %d", got.Sum, got.Mean())
 	}
 }
+
+// The snapshots of two recorders have no difference that means anything, but one
+// of them may be empty where the other is not, and that must not be an accident.
+func TestSubOfAnotherRecorder(t *testing.T) {
+	var recorder Recorder
+	recorder.Record(100, 3)
+	recorder.Publish()
+	old := recorder.Snapshot()
+	difference := Histogram{}.Sub(old)
+	if n := difference.Count(); n != 0 {
+		t.Errorf("an empty histogram has %d values since another", n)
+	}
+	if n := old.Sub(Histogram{}).Count(); n != 3 {
+		t.Errorf("%d values since an empty histogram, want 3", n)
+	}
+	if n := old.Count(); n != 3 {
+		t.Errorf("the old histogram was changed: %d values", n)
+	}
+}
