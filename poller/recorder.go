@@ -26,8 +26,9 @@ type Recorder struct {
 		n, bytes uint64
 	}
 	series  [numSeries]*series
-	touched uint32 // bit i: series[i] has something to publish
-	count   Counters
+	touched uint64   // bit i: series[i] has something to publish
+	count   Counters // without EmptyPolls
+	found   uint64   // polls that found something
 	// published is what Snapshot reads.
 	published struct {
 		series                             [numSeries]atomic.Pointer[series]
@@ -41,7 +42,7 @@ type Recorder struct {
 const numSeries = (numOps + 1) * numModes
 
 // rare in touched says that counters beside those of polls have changed.
-const rare = 1 << 31
+const rare = 1 << 63
 
 type series struct {
 	latency   hist.Recorder
@@ -117,10 +118,8 @@ func (c *Recorder) FellBack(why Fallback) { c.count.Fallbacks[why]++; c.touched 
 // counted since the last.
 func (c *Recorder) Polled(n int) {
 	c.count.Polls++
-	if n == 0 {
-		c.count.EmptyPolls++
-	}
-	if c.run.n != 0 || c.touched != 0 {
+	c.found += uint64(min(n, 1))
+	if c.run.n|c.touched != 0 {
 		c.Publish()
 	}
 }
@@ -129,8 +128,8 @@ func (c *Recorder) Polled(n int) {
 func (c *Recorder) Publish() {
 	p := &c.published
 	p.polls.Store(c.count.Polls)
-	if p.emptyPolls.Load() != c.count.EmptyPolls {
-		p.emptyPolls.Store(c.count.EmptyPolls)
+	if empty := c.count.Polls - c.found; p.emptyPolls.Load() != empty {
+		p.emptyPolls.Store(empty)
 	}
 	s := c.series[c.run.kind&(numSeries-1)]
 	if s == nil || c.touched != 0 {
@@ -147,7 +146,7 @@ func (c *Recorder) Publish() {
 func (c *Recorder) publishMore() {
 	c.endRun()
 	for left := c.touched &^ rare; left != 0; left &= left - 1 {
-		s := c.series[bits.TrailingZeros32(left)]
+		s := c.series[bits.TrailingZeros64(left)]
 		s.latency.Publish()
 		s.published.Store(s.bytes)
 	}

@@ -99,14 +99,15 @@ func testGoneMember(t *testing.T, flags poller.Flags) {
 			t.Errorf("%v at %d: N %d, error %v; want %v of member %d", r.Op, r.Offset, r.N, r.Err, poller.ErrGone, gone)
 		}
 	}
-	// Broken once: all that comes now fails with one and the same error.
+	// Broken once: all that comes now fails for one and the same reason.
 	again := []*poller.Request{failed[0], failed[1]}
 	for i, r := range again {
 		r.Op, r.Offset = poller.Read, int64(i)*chunk
 	}
 	do(t, q, again...)
-	if first, second := again[0].Err, again[1].Err; first == nil || first != second || !errors.Is(first, poller.ErrGone) {
-		t.Errorf("after the member is gone: %v and %v, want one and the same", first, second)
+	var first, second *poller.Error
+	if !errors.As(again[0].Err, &first) || !errors.As(again[1].Err, &second) || first.Err != second.Err || !errors.Is(first, poller.ErrGone) {
+		t.Errorf("after the member is gone: %v and %v, want one and the same reason", again[0].Err, again[1].Err)
 	}
 	t.Logf("from then on: %v", again[0].Err)
 	if err := q.Close(); err != nil {
