@@ -5,53 +5,31 @@
 package volume_test
 
 import (
-	"os"
-	"strings"
 	"testing"
-	"time"
 
-	"pollux/internal/blockdev"
+	"pollux/internal/labtest"
 	"pollux/poller"
 	"pollux/volume"
 )
 
-// The tests named TestLab run on the drives of the lab, which scripts/test-lab
-// names in POLLUX_LAB, separated by spaces. They read and write them.
+const patience = labtest.Patience
 
-// patience is how long an I/O may take before the test calls it lost. Emulated
-// drives on a busy host are slow, but not that slow.
-const patience = 20 * time.Second
+// Short names for what all lab tests use.
+var (
+	labDevices = labtest.Devices
+	closing    = labtest.Closing
+	newQueue   = labtest.Queue
+	do         = labtest.Do
+	mustDo     = labtest.MustDo
+	interrupts = labtest.Interrupts
+	quiet      = labtest.Quiet
+	workers    = labtest.Workers
+)
 
 const (
 	kib = 1 << 10
 	mib = 1 << 20
 )
-
-// labDevices returns the lab's devices of the given kind, at least n of them.
-func labDevices(t *testing.T, driver blockdev.Driver, n int) []string {
-	t.Helper()
-	list := strings.Fields(os.Getenv("POLLUX_LAB"))
-	if len(list) == 0 {
-		t.Skip("POLLUX_LAB is not set: this needs the drives of the lab (scripts/test-lab)")
-	}
-	var found []string
-	for _, path := range list {
-		dev, err := blockdev.Open(path, blockdev.Mode{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if dev.Info().Driver == driver {
-			found = append(found, path)
-		}
-		if err := dev.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(found) < n {
-		t.Fatalf("POLLUX_LAB=%q has %d %s devices, this needs %d", list, len(found), driver, n)
-	}
-	return found
-}
 
 // openDisk opens a disk that somebody else closes.
 func openDisk(t *testing.T, path string, polling poller.Polling) *poller.Disk {
@@ -71,99 +49,4 @@ func stripeOver(t *testing.T, chunk int64, members ...poller.Device) *volume.Vol
 		t.Fatal(err)
 	}
 	return v
-}
-
-// closing closes a device or a queue at the end of the test.
-func closing(t *testing.T, c interface{ Close() error }) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// newQueue makes a queue for the length of the test.
-func newQueue(t *testing.T, d poller.Device, cfg poller.QueueConfig) poller.Queue {
-	t.Helper()
-	q, err := d.NewQueue(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closing(t, q)
-	return q
-}
-
-// do sends reqs through q, as many at once as it takes, and fails the test
-// unless every one comes back.
-func do(t *testing.T, q poller.Queue, reqs ...*poller.Request) {
-	t.Helper()
-	done := make([]*poller.Request, len(reqs))
-	for sent, back := 0, 0; back < len(reqs); {
-		n, err := q.Submit(reqs[sent:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent += n
-		n, err = q.Wait(1, done, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			t.Fatalf("%d of %d requests did not come back within %v", sent-back, len(reqs), patience)
-		}
-		back += n
-	}
-}
-
-// mustDo is do for requests that have to succeed, polled or plain as said.
-func mustDo(t *testing.T, q poller.Queue, polled bool, reqs ...*poller.Request) {
-	t.Helper()
-	do(t, q, reqs...)
-	for _, r := range reqs {
-		if r.Err != nil || r.N != len(r.Buf) || r.Polled != polled {
-			t.Fatalf("%v of %d bytes at %d: N %d, Polled %v, error %v; want all of it and Polled %v",
-				r.Op, len(r.Buf), r.Offset, r.N, r.Polled, r.Err, polled)
-		}
-	}
-}
-
-// interrupts returns how many interrupts fn made the NVMe drives raise.
-func interrupts(t *testing.T, fn func()) int {
-	t.Helper()
-	before, ok, err := blockdev.NVMeInterrupts()
-	if err != nil || !ok {
-		t.Fatalf("cannot count the interrupts of NVMe drives: listed %v, error %v", ok, err)
-	}
-	fn()
-	after, _, err := blockdev.NVMeInterrupts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int(after - before)
-}
-
-// quiet fails the test when fn makes an NVMe drive raise an interrupt, or makes
-// the kernel start a worker thread: what a polled read or write never does.
-func quiet(t *testing.T, fn func()) {
-	t.Helper()
-	if workers(t) != 0 {
-		// The kernel keeps the last worker of a process for good.
-		t.Fatal("worker threads of an earlier test are there: run each lab test in a process of its own, as scripts/test-lab does")
-	}
-	if n := interrupts(t, fn); n != 0 {
-		t.Errorf("%d interrupts, want none", n)
-	}
-	if n := workers(t); n != 0 {
-		t.Errorf("%d io_uring worker threads, want none", n)
-	}
-}
-
-func workers(t *testing.T) int {
-	t.Helper()
-	n, err := blockdev.WorkerThreads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
