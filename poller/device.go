@@ -107,7 +107,7 @@ type QueueConfig struct {
 	// CloseTimeout bounds Close; 0 means 10 s.
 	CloseTimeout time.Duration
 	// Tree ties together the queues of one stack. Callers leave it nil; the
-	// root's NewQueue makes it (JoinTree) and every layer hands it down.
+	// root's NewQueue makes it (MakeQueue) and every layer hands it down.
 	Tree *Tree
 }
 

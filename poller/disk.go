@@ -162,17 +162,17 @@ func (d *Disk) reserve(want, least, queues int, rec *Recorder) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return 0, fmt.Errorf("%s: %w", d.info.Path, ErrClosed)
+		return 0, ErrClosed
 	}
 	if least > d.budget {
-		return 0, fmt.Errorf("%s: %w: one request needs %d, the drive holds %d; ask for a smaller MaxTransfer",
-			d.info.Path, ErrBudget, least, d.budget)
+		return 0, fmt.Errorf("%w: one request needs %d, the drive holds %d; ask for a smaller MaxTransfer",
+			ErrBudget, least, d.budget)
 	}
 	tags := max(least, min(want, d.budget/queues))
 	if left := d.budget - d.reserved; tags > left {
 		if left < least {
-			return 0, fmt.Errorf("%s: %w: %d of %d are reserved and one request needs %d; open fewer queues, or say in Queues how many there will be",
-				d.info.Path, ErrBudget, d.reserved, d.budget, least)
+			return 0, fmt.Errorf("%w: %d of %d are reserved and one request needs %d; open fewer queues, or say in Queues how many there will be",
+				ErrBudget, d.reserved, d.budget, least)
 		}
 		tags = left
 	}

@@ -70,32 +70,18 @@ const (
 
 // NewQueue implements Device.
 func (d *Disk) NewQueue(cfg QueueConfig) (Queue, error) {
-	cfg, root, err := JoinTree(cfg)
+	q, err := MakeQueue(cfg, d.newQueue)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
 	}
-	q, err := d.newQueue(cfg)
-	switch {
-	case err != nil && root:
-		cfg.Tree.Abort()
-		fallthrough
-	case err != nil:
-		return nil, err
-	case !root:
-		return q, nil
-	}
-	queue, err := cfg.Tree.Start(q)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
-	}
-	return queue, nil
+	return q, nil
 }
 
-func (d *Disk) newQueue(cfg QueueConfig) (*diskQueue, error) {
+func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 	t := cfg.Tree
 	perRequest := d.caps.count(cfg.MaxTransfer)
 	if len(t.leaves) == maxLeaves {
-		return nil, fmt.Errorf("%s: a tree of more than %d disks", d.info.Path, maxLeaves)
+		return nil, fmt.Errorf("a tree of more than %d disks", maxLeaves)
 	}
 	q := &diskQueue{
 		disk:        d,

@@ -209,26 +209,17 @@ func opFlags(r *Request) (bits uint32) {
 
 // fault says what is wrong with a request that check refused.
 func (q *diskQueue) fault(r *Request, n int) error {
-	block, align := q.blockMask+1, int64(q.alignMask)+1
-	addr, inArena := uintptr(0), true
-	if n > 0 {
-		addr, inArena = q.mem.Addr(r.Buf)
-	}
 	switch {
 	case r.Op > Flush:
 		return fmt.Errorf("%w: %v", ErrOp, r.Op)
-	case r.Op > q.lastOp && r.Op == Write:
+	case r.Op > q.lastOp:
 		return ErrReadOnly
 	case r.Offset < 0 || r.Offset > q.size || int64(n) > q.size-r.Offset:
 		return fmt.Errorf("%w: %d bytes at %d of %d", ErrRange, n, r.Offset, q.size)
 	case int64(n) > q.maxTransfer:
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, n, q.maxTransfer)
 	case (r.Offset|int64(n))&q.blockMask != 0:
-		return fmt.Errorf("%w: %d bytes at %d, both must be multiples of %d", ErrAlignment, n, r.Offset, block)
-	case !inArena:
-		return ErrArena
-	case addr&q.alignMask != 0:
-		return fmt.Errorf("%w: the buffer begins %d bytes off a multiple of %d", ErrAlignment, addr&q.alignMask, align)
+		return fmt.Errorf("%w: %d bytes at %d, both must be multiples of %d", ErrAlignment, n, r.Offset, q.blockMask+1)
 	}
-	return ErrOp
+	return q.tree.arena.Fault(r.Buf, int64(q.alignMask)+1)
 }

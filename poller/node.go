@@ -13,23 +13,41 @@ import (
 // goroutines at once; it neither sleeps nor drains, as the root does that for the
 // whole tree, and it reads the clock, by Tree.Tick, only where it has found I/O
 // finished that no node below it found.
+//
+// Its Poll collects what has finished, asking those below that have I/O out. It
+// does not touch plain I/O: the tree has put what finished of that on the leaves'
+// lists. Its Close gives everything back that no I/O in flight still needs, after
+// it has called Abandon on every request that it holds itself. Its Wait is that
+// of Inner.
 type Node interface {
-	Limits() Limits
-	// Submit is that of Queue.
-	Submit(reqs []*Request) (int, error)
-	// Poll collects what has finished, asking those below that have I/O out. It
-	// does not touch plain I/O: the tree has put what finished of that on the
-	// leaves' lists.
-	Poll(done []*Request) (int, error)
+	Queue
 	// Outstanding returns how many accepted requests have not come back.
 	Outstanding() int
-	// Close gives everything back that no I/O in flight still needs, after it
-	// has called Abandon on every request that it holds itself.
-	Close() error
 }
 
-// Inner makes a Node a Queue by embedding, so that NewQueue can return it where
-// it is not the root.
+// MakeQueue is what NewQueue of every Device comes down to. It completes cfg, has
+// build make the node, and with it NewQueue of the members for the config that
+// build is given, and returns the node or, at the root of a tree, the Queue of the
+// whole tree.
+func MakeQueue(cfg QueueConfig, build func(QueueConfig) (Node, error)) (Queue, error) {
+	cfg, root, err := joinTree(cfg)
+	if err != nil {
+		return nil, err
+	}
+	node, err := build(cfg)
+	if err != nil {
+		if root {
+			_ = cfg.Tree.close(0)
+		}
+		return nil, err
+	}
+	if !root {
+		return node, nil
+	}
+	return cfg.Tree.start(node)
+}
+
+// Inner is the part that all nodes have, by embedding.
 type Inner struct{}
 
 var errInner = errors.New("a queue inside a stack cannot wait: the root waits for all")

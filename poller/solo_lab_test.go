@@ -59,7 +59,7 @@ func (p *pair) Close() error {
 // labPair opens the first two NVMe drives of the lab as a pair.
 func labPair(t *testing.T) (*pair, Queue) {
 	t.Helper()
-	cfg, _, err := JoinTree(QueueConfig{Depth: 8, MaxTransfer: 4096})
+	cfg, _, err := joinTree(QueueConfig{Depth: 8, MaxTransfer: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func labPair(t *testing.T) (*pair, Queue) {
 	if found < 2 {
 		t.Fatalf("POLLUX_LAB=%q has fewer than two NVMe drives", os.Getenv("POLLUX_LAB"))
 	}
-	q, err := cfg.Tree.Start(p)
+	q, err := cfg.Tree.start(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,7 @@ import (
 // arena, the clock reading of the current batch, and how much I/O must be
 // polled for. Only those who write a Device use its methods.
 //
-// NewQueue of a device calls JoinTree, then NewQueue of its members with the
-// config that this returned, and makes a Node. If that is the root it returns
-// what Start makes of it, otherwise the node itself.
+// MakeQueue makes it, for the queue that is its root.
 type Tree struct {
 	root   Node
 	layers uint16
@@ -63,10 +61,9 @@ type Tree struct {
 // it, timers on a machine whose CPUs all poll are late by whole scheduler periods.
 const yieldAfter = 64
 
-// JoinTree completes cfg for the queue of a stacked device and says whether
-// this queue is the root of its tree, which it is when cfg.Tree was nil. A root
-// calls Start in the end or, when it cannot be made, Abort.
-func JoinTree(cfg QueueConfig) (_ QueueConfig, root bool, _ error) {
+// joinTree completes cfg for the queue of a device and says whether this queue is
+// the root of its tree, which it is when cfg.Tree was nil.
+func joinTree(cfg QueueConfig) (_ QueueConfig, root bool, _ error) {
 	cfg = cfg.withDefaults()
 	if cfg.Tree != nil {
 		return cfg, false, nil
@@ -91,20 +88,17 @@ func JoinTree(cfg QueueConfig) (_ QueueConfig, root bool, _ error) {
 	return cfg, true, nil
 }
 
-// Start makes the rings, now that all leaves are known, and the Queue of the
+// start makes the rings, now that all leaves are known, and the Queue of the
 // whole tree. When it fails it closes root and the tree.
-func (t *Tree) Start(root Node) (Queue, error) {
+func (t *Tree) start(root Node) (Queue, error) {
 	t.root = root
 	if err := t.makeRings(); err != nil {
 		_ = root.Close()
-		t.Abort()
+		_ = t.close(0)
 		return nil, err
 	}
 	return (*rootQueue)(t), nil
 }
-
-// Abort closes a tree that was not started.
-func (t *Tree) Abort() { _ = t.close(0) }
 
 func (t *Tree) makeRings() error {
 	tags, fds := 0, make([]int32, 0, len(t.leaves))

@@ -34,15 +34,9 @@ func (d *costDevice) Limits() poller.Limits {
 }
 
 func (d *costDevice) NewQueue(cfg poller.QueueConfig) (poller.Queue, error) {
-	cfg, root, err := poller.JoinTree(cfg)
-	if err != nil {
-		return nil, err
-	}
-	q := &costQueue{dev: d, tree: cfg.Tree, depth: cfg.Depth, flying: make([]*poller.Request, 0, cfg.Depth)}
-	if root {
-		return q.tree.Start(q)
-	}
-	return q, nil
+	return poller.MakeQueue(cfg, func(cfg poller.QueueConfig) (poller.Node, error) {
+		return &costQueue{dev: d, tree: cfg.Tree, depth: cfg.Depth, flying: make([]*poller.Request, 0, cfg.Depth)}, nil
+	})
 }
 
 func (d *costDevice) Stats() poller.Stats { return poller.Stats{} }

@@ -84,28 +84,14 @@ func (v *Volume) NewQueue(cfg poller.QueueConfig) (poller.Queue, error) {
 	if v.closed {
 		return nil, fmt.Errorf("volume %s: %w", v.name, poller.ErrClosed)
 	}
-	cfg, root, err := poller.JoinTree(cfg)
+	q, err := poller.MakeQueue(cfg, v.newQueue)
 	if err != nil {
 		return nil, fmt.Errorf("volume %s: %w", v.name, err)
 	}
-	q, err := v.newQueue(cfg)
-	switch {
-	case err != nil && root:
-		cfg.Tree.Abort()
-		fallthrough
-	case err != nil:
-		return nil, fmt.Errorf("volume %s: %w", v.name, err)
-	case !root:
-		return q, nil
-	}
-	started, err := cfg.Tree.Start(q)
-	if err != nil {
-		return nil, fmt.Errorf("volume %s: %w", v.name, err)
-	}
-	return started, nil
+	return q, nil
 }
 
-func (v *Volume) newQueue(cfg poller.QueueConfig) (_ *queue, err error) {
+func (v *Volume) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	q := &queue{
 		vol:         v,
 		tree:        cfg.Tree,

@@ -66,21 +66,22 @@ func (d *Device) Close() error {
 }
 
 // NewQueue implements poller.Device.
-func (d *Device) NewQueue(cfg poller.QueueConfig) (_ poller.Queue, err error) {
+func (d *Device) NewQueue(cfg poller.QueueConfig) (poller.Queue, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, fmt.Errorf("%s: %w", d.name, poller.ErrClosed)
 	}
-	cfg, root, err := poller.JoinTree(cfg)
+	q, err := poller.MakeQueue(cfg, d.newQueue)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	return q, nil
+}
+
+func (d *Device) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	inner, err := d.dev.NewQueue(cfg)
 	if err != nil {
-		if root {
-			cfg.Tree.Abort()
-		}
 		return nil, err
 	}
 	depth := inner.Limits().QueueDepth
@@ -103,12 +104,5 @@ func (d *Device) NewQueue(cfg poller.QueueConfig) (_ poller.Queue, err error) {
 		q.free[i] = uint32(depth - 1 - i)
 	}
 	d.recorders.Add(&q.rec)
-	if !root {
-		return q, nil
-	}
-	started, err := q.tree.Start(q)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.name, err)
-	}
-	return started, nil
+	return q, nil
 }

@@ -106,12 +106,12 @@ func (m *Memory) reserve(cfg poller.QueueConfig) (share int, queue uint64, err e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return 0, 0, fmt.Errorf("%s: %w", m.opts.Name, poller.ErrClosed)
+		return 0, 0, poller.ErrClosed
 	}
 	each, left := m.units(cfg.MaxTransfer), m.opts.Budget-m.reserved
 	least := cfg.MinDepth * each
 	if least > left {
-		return 0, 0, fmt.Errorf("%s: %w: %d of %d are reserved and %d are needed", m.opts.Name, poller.ErrBudget, m.reserved, m.opts.Budget, least)
+		return 0, 0, fmt.Errorf("%w: %d of %d are reserved and %d are needed", poller.ErrBudget, m.reserved, m.opts.Budget, least)
 	}
 	share = min(max(min(cfg.Depth*each, m.opts.Budget/cfg.Queues), least), left)
 	m.reserved += share

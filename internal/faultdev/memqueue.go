@@ -36,16 +36,17 @@ type flight struct {
 }
 
 // NewQueue implements poller.Device.
-func (m *Memory) NewQueue(cfg poller.QueueConfig) (_ poller.Queue, err error) {
-	cfg, root, err := poller.JoinTree(cfg)
+func (m *Memory) NewQueue(cfg poller.QueueConfig) (poller.Queue, error) {
+	q, err := poller.MakeQueue(cfg, m.newQueue)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.opts.Name, err)
 	}
+	return q, nil
+}
+
+func (m *Memory) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	share, number, err := m.reserve(cfg)
 	if err != nil {
-		if root {
-			cfg.Tree.Abort()
-		}
 		return nil, err
 	}
 	arena := cfg.Tree.Arena().Bytes()
@@ -63,14 +64,7 @@ func (m *Memory) NewQueue(cfg poller.QueueConfig) (_ poller.Queue, err error) {
 		q.random = rand.New(rand.NewPCG(m.opts.Seed, number))
 	}
 	m.recorders.Add(&q.rec)
-	if !root {
-		return q, nil
-	}
-	started, err := q.tree.Start(q)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.opts.Name, err)
-	}
-	return started, nil
+	return q, nil
 }
 
 // address returns where b begins, by reflection: unsafe is fenced off here.
