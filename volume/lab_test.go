@@ -23,7 +23,6 @@ var (
 	mustDo     = labtest.MustDo
 	interrupts = labtest.Interrupts
 	quiet      = labtest.Quiet
-	workers    = labtest.Workers
 )
 
 const (
