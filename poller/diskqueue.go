@@ -20,7 +20,6 @@ type diskQueue struct {
 	// of the check.
 	size        int64
 	blockMask   int64
-	alignMask   uintptr
 	caps        childCaps
 	maxTransfer int64
 	single      int64 // up to here a request is one child
@@ -31,7 +30,7 @@ type diskQueue struct {
 	// the kernel keeps it as one segment a page, and direct I/O from such
 	// segments must be whole logical blocks (iov_iter_aligned_bvec).
 	fixedMask uintptr
-	index     int32 // of the leaf among the registered files of the plain ring
+	index     int32 // of the leaf among the registered files of the tree's rings
 
 	polled    *uring.Ring // nil where the drive is not pollable
 	onSolo    bool        // polled I/O goes through the tree's solo ring instead, until none is out
@@ -88,7 +87,6 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 		tree:        t,
 		size:        d.info.Size,
 		blockMask:   d.info.BlockSize - 1,
-		alignMask:   uintptr(d.info.BufAlign - 1),
 		fixedMask:   uintptr(max(d.info.BufAlign, d.info.BlockSize) - 1),
 		caps:        d.caps,
 		maxTransfer: cfg.MaxTransfer,

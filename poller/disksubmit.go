@@ -62,17 +62,6 @@ func (q *diskQueue) accept(r *Request) bool {
 	return true
 }
 
-// check reports whether r is a read or write of n > 0 bytes that the drive can
-// do; addr is the address of its buffer.
-func (q *diskQueue) check(r *Request, n int) (addr uintptr, ok bool) {
-	addr, ok = q.mem.Addr(r.Buf)
-	return addr, ok && addr&q.alignMask == 0 &&
-		(r.Offset|int64(n))&q.blockMask == 0 &&
-		int64(n) <= q.size && uint64(r.Offset) <= uint64(q.size-int64(n)) &&
-		int64(n) <= q.maxTransfer &&
-		r.Op <= q.lastOp
-}
-
 // acceptAny is accept for every kind of request.
 func (q *diskQueue) acceptAny(r *Request) bool {
 	if q.out >= len(q.slots) {
@@ -93,13 +82,13 @@ func (q *diskQueue) acceptAny(r *Request) bool {
 	case r.Op == Flush, r.Op <= Write && n == 0 && uint64(r.Offset) <= uint64(q.size):
 		q.finished.Push(r)
 	default:
-		addr, ok := q.check(r, n)
-		if r.Op > Flush || !ok {
-			r.Err = q.errorOf(r, q.fault(r, n))
+		if err := q.fault(r, n); err != nil {
+			r.Err = q.errorOf(r, err)
 			q.rec.Finish(r, q.tree.now)
 			q.finished.Push(r)
 			break
 		}
+		addr, _ := q.mem.Addr(r.Buf)
 		if !q.acceptSplit(r, addr, n) {
 			return false
 		}
@@ -207,7 +196,7 @@ func opFlags(r *Request) (bits uint32) {
 	return bits
 }
 
-// fault says what is wrong with a request that check refused.
+// fault says what is wrong with a read or write of n bytes, if anything.
 func (q *diskQueue) fault(r *Request, n int) error {
 	switch {
 	case r.Op > Flush:
@@ -221,5 +210,5 @@ func (q *diskQueue) fault(r *Request, n int) error {
 	case (r.Offset|int64(n))&q.blockMask != 0:
 		return fmt.Errorf("%w: %d bytes at %d, both must be multiples of %d", ErrAlignment, n, r.Offset, q.blockMask+1)
 	}
-	return q.tree.arena.Fault(r.Buf, int64(q.alignMask)+1)
+	return q.tree.arena.Fault(r.Buf, q.disk.info.BufAlign)
 }

@@ -139,7 +139,8 @@ func (q *queue) hasRoom(offset, n int64) bool {
 	return true
 }
 
-// newChild takes a free child for a part of r. p is the parent, nil for the first child, which becomes it.
+// newChild takes a free child for a part of r. p is the parent, nil for the first
+// child, which becomes it.
 func (q *queue) newChild(r *poller.Request, p *child) *child {
 	c := &q.children[q.free]
 	q.free = c.next
@@ -220,9 +221,9 @@ func (q *queue) refuseAll(reqs []*poller.Request, why *sticky) (n int) {
 	return n
 }
 
-// fault says what is wrong with a read or write, if anything. A buffer is looked
-// at here only if it will be split: members with different needs must not do
-// half of it.
+// fault says what is wrong with a read or write, if anything. Its buffer is
+// looked at too, as members with different needs must not do half of a request
+// that will be split.
 func (q *queue) fault(r *poller.Request, n int64) error {
 	switch {
 	case r.Op > poller.Flush:
