@@ -11,9 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whoHolds says what keeps a busy device and how to make it let go. The device
-// may be kept through a partition of it, or through the disk it is on.
+// InUse says what holds the device now, as far as the kernel tells: a mount, swap
+// or a stacked device. It is nil, or answers to ErrBusy. It claims nothing, and what
+// it does not see an exclusive open may still run into.
+func (d *Device) InUse() error {
+	if !d.info.Block {
+		return nil
+	}
+	cause, cure, ok := machine.holder(d.info)
+	if !ok {
+		return nil
+	}
+	return &Error{Path: d.info.Path, Kind: ErrBusy, Cause: cause, Cure: cure}
+}
+
+// whoHolds says what keeps a busy device and how to make it let go.
 func (h host) whoHolds(in Info) (cause, cure string) {
+	cause, cure, ok := h.holder(in)
+	if !ok {
+		cause = "busy: held by another program (another pollux, ZFS, or a mount in another namespace)"
+		cure = "find it with fuser -v " + printable(in.Path) + " and stop it"
+	}
+	return cause, cure
+}
+
+// holder finds what keeps a device, which may be through a partition of it, or
+// through the disk it is on.
+func (h host) holder(in Info) (cause, cure string, ok bool) {
 	devs := map[string]string{fmt.Sprintf("%d:%d", in.Major, in.Minor): in.Name}
 	var dirs []string
 	if dir, err := h.blockDir(in.Major, in.Minor); err == nil {
@@ -39,20 +63,19 @@ func (h host) whoHolds(in Info) (cause, cure string) {
 		return "busy: " + name + " is "
 	}
 	if name, where, ok := h.mounted(devs); ok {
-		return subject(name) + "mounted on " + printable(where), "umount " + printable(where) + " first"
+		return subject(name) + "mounted on " + printable(where), "umount " + printable(where) + " first", true
 	}
 	if name, path, ok := h.swap(devs); ok {
-		return subject(name) + "in use as swap", "swapoff " + printable(path) + " first"
+		return subject(name) + "in use as swap", "swapoff " + printable(path) + " first", true
 	}
 	for _, dir := range dirs {
 		holders, _ := filepath.Glob(filepath.Join(dir, "holders/*"))
 		if len(holders) > 0 {
 			what, cure := describeHolder(holders[0])
-			return subject(filepath.Base(dir)) + "held by " + what, cure
+			return subject(filepath.Base(dir)) + "held by " + what, cure, true
 		}
 	}
-	return "busy: held by another program (another pollux, ZFS, or a mount in another namespace)",
-		"find it with fuser -v " + printable(in.Path) + " and stop it"
+	return "", "", false
 }
 
 func describeHolder(dir string) (what, cure string) {

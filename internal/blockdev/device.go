@@ -28,6 +28,8 @@ type Device struct {
 	mu   sync.RWMutex // keeps fd from being closed under a call of Gone
 	fd   int          // -1 when closed
 	info Info
+	// write says that it was opened for writing.
+	write bool
 }
 
 // Info returns what was found when the device was opened.

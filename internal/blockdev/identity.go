@@ -28,6 +28,16 @@ func (in Info) ID() ID {
 	return ID{a: in.Dev, b: in.Ino}
 }
 
+// Drive names the bytes that the device shows: devices with equal Drives are one
+// drive, or one part of it, reached in several ways. It goes by the worldwide
+// identifier and is the ID where there is none.
+func (in Info) Drive() string {
+	if in.WWID == "" {
+		return in.ID().String()
+	}
+	return fmt.Sprintf("%s at %d", in.WWID, in.PartStart)
+}
+
 // Overlaps says whether writing to one of a and b could change the other: they
 // are the same device, a disk and a partition of it, or one drive seen twice,
 // which shows in the worldwide identifier. Two partitions side by side do not

@@ -55,7 +55,7 @@ func (h host) open(path string, mode Mode) (_ *Device, err error) {
 	if err != nil {
 		return nil, h.openError(in, mode, err)
 	}
-	d := &Device{fd: fd, info: in}
+	d := &Device{fd: fd, info: in, write: mode.Write}
 	defer func() {
 		if err != nil {
 			closeFD(fd)
