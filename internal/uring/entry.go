@@ -8,6 +8,7 @@ const (
 	OpFsync      = 3
 	OpReadFixed  = 4
 	OpWriteFixed = 5
+	OpPollAdd    = 6
 	OpRead       = 22
 	OpWrite      = 23
 )
@@ -23,6 +24,11 @@ const (
 
 // FsyncDatasync in SQE.OpFlags makes OpFsync a data sync.
 const FsyncDatasync = 1 << 0
+
+// PollIn in SQE.OpFlags makes OpPollAdd complete, once, when the descriptor can be
+// read. The kernel takes the two halves of the word the other way round on a
+// big-endian machine, of which pollux supports none.
+const PollIn = 0x1
 
 // SQE is one submission entry, struct io_uring_sqe of the kernel. It lives in
 // memory shared with the kernel and keeps what the previous user of the entry

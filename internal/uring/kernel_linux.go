@@ -21,6 +21,7 @@ const (
 
 	registerBuffers      = 0
 	registerFiles        = 2
+	unregisterFiles      = 3
 	registerCloneBuffers = 30
 )
 

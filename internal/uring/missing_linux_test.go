@@ -48,6 +48,17 @@ var abilities = map[string]func(t *testing.T) error{
 		}
 		return nil
 	},
+	"POLL_ADD": func(t *testing.T) error {
+		r, e := newRing(t, Config{}), newEvent(t)
+		if err := e.Raise(); err != nil {
+			return err
+		}
+		push(t, r, SQE{Opcode: OpPollAdd, FD: e.FD(), OpFlags: PollIn})
+		if got := await(t, r, 1); got[0].Res != PollIn {
+			return fmt.Errorf("result %d", got[0].Res)
+		}
+		return nil
+	},
 	"REGISTER_FILES": func(t *testing.T) error {
 		return newRing(t, Config{}).RegisterFiles([]int32{int32(eventfd(t))})
 	},

@@ -25,6 +25,20 @@ func (r *Ring) RegisterFiles(fds []int32) error {
 	return r.register(registerFiles, "io_uring_register of files", unsafe.Pointer(unsafe.SliceData(fds)), len(fds))
 }
 
+// UnregisterFiles lets go of the registered files; without any it fails with ENXIO.
+// Nothing may be in flight on them, or it waits. Close alone leaves this to a work
+// item of the kernel, and until that has run the files are open: their locks and an
+// exclusive open's claim stay.
+func (r *Ring) UnregisterFiles() error {
+	for {
+		if errno := r.registerOnce(unregisterFiles, nil, 0); errno == 0 {
+			return nil
+		} else if errno != unix.EINTR {
+			return explain("io_uring_register to unregister files", errno)
+		}
+	}
+}
+
 // RegisterMemory makes m the registered buffer 0. It is pinned and counts
 // against RLIMIT_MEMLOCK until the ring is closed.
 func (r *Ring) RegisterMemory(m *Memory) error {

@@ -64,6 +64,9 @@ func (*Ring) Flush() error { return errNotLinux }
 // RegisterFiles returns errors.ErrUnsupported.
 func (*Ring) RegisterFiles([]int32) error { return errNotLinux }
 
+// UnregisterFiles returns errors.ErrUnsupported.
+func (*Ring) UnregisterFiles() error { return errNotLinux }
+
 // RegisterMemory returns errors.ErrUnsupported.
 func (*Ring) RegisterMemory(*Memory) error { return errNotLinux }
 
@@ -87,3 +90,21 @@ func (*Memory) Huge() bool { return false }
 
 // Addr returns 0, false.
 func (*Memory) Addr([]byte) (uintptr, bool) { return 0, false }
+
+// Event is an eventfd(2). Here there is none.
+type Event struct{}
+
+// NewEvent returns errors.ErrUnsupported.
+func NewEvent() (*Event, error) { return nil, errNotLinux }
+
+// FD returns -1.
+func (*Event) FD() int32 { return -1 }
+
+// Raise returns errors.ErrUnsupported.
+func (*Event) Raise() error { return errNotLinux }
+
+// Drain returns errors.ErrUnsupported.
+func (*Event) Drain() error { return errNotLinux }
+
+// Close returns errors.ErrUnsupported.
+func (*Event) Close() error { return errNotLinux }
