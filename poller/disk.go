@@ -18,7 +18,9 @@ type Disk struct {
 	dev  *blockdev.Device
 	info blockdev.Info
 	opts OpenOptions
-	caps childCaps
+	// base and size are the part of the device that the disk is.
+	base, size int64
+	caps       childCaps
 	// notPollable says why HiPri requests are sent plain, nil when they are not.
 	notPollable error
 
@@ -51,36 +53,51 @@ type OpenOptions struct {
 	// Write opens for reading and writing.
 	Write bool
 	// Exclusive fails with an error that answers to blockdev.ErrBusy when a
-	// block device is mounted or held by another (O_EXCL of open(2)).
+	// block device is mounted or held by another (O_EXCL of open(2)), or when
+	// another pollux uses the device or file.
 	Exclusive bool
 	Polling   Polling
+	// Offset and Size, in bytes, make the disk a part of the device: its offset 0
+	// is at Offset of the device. A Size of 0 means up to the end. Both are
+	// multiples of the logical block.
+	Offset, Size int64
 }
 
 // Open opens the block device or file at path. What is found out about it is
 // proved: unless opts say PollNever, one polled read is made. The error answers
 // to ErrNotPollable, ErrNotAllowed, ErrKernelTooOld or os.ErrNotExist where it
 // is one of those.
-func Open(path string, opts OpenOptions) (_ *Disk, err error) {
-	if major, minor, release := blockdev.KernelVersion(); release != "" && (major < 6 || major == 6 && minor < 1) {
-		return nil, fmt.Errorf("this is Linux %s: %w", release, ErrKernelTooOld)
-	}
+func Open(path string, opts OpenOptions) (*Disk, error) {
 	dev, err := blockdev.Open(path, blockdev.Mode{Write: opts.Write, Exclusive: opts.Exclusive})
 	if err != nil {
 		return nil, err
 	}
-	d := &Disk{dev: dev, info: dev.Info(), opts: opts}
-	defer func() {
-		if err != nil {
-			dev.Close()
-		}
-	}()
-	if opts.Write && d.info.ReadOnly {
-		return nil, fmt.Errorf("%s: %w: the device is set read-only (blockdev --setrw)", path, ErrReadOnly)
+	if opts.Exclusive {
+		err = dev.Lock()
 	}
-	if d.info.Size < d.info.BlockSize {
-		return nil, fmt.Errorf("%s: %w: it has %d bytes, less than one block of %d", path, ErrRange, d.info.Size, d.info.BlockSize)
+	var d *Disk
+	if err == nil {
+		d, err = NewDisk(dev, opts)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return d, nil
+}
+
+// NewDisk makes a Disk of a device that is open already, for what opts.Write
+// says; Exclusive is not looked at. The disk owns the device from then on and
+// closes it; on error it is the caller's still. The error is as that of Open.
+func NewDisk(dev *blockdev.Device, opts OpenOptions) (_ *Disk, err error) {
+	if major, minor, release := blockdev.KernelVersion(); release != "" && (major < 6 || major == 6 && minor < 1) {
+		return nil, fmt.Errorf("this is Linux %s: %w", release, ErrKernelTooOld)
+	}
+	d := &Disk{dev: dev, info: dev.Info(), opts: opts, base: opts.Offset, size: opts.Size}
+	if err := d.checkSize(); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
 	}
 	d.caps = capsOf(d.info, int64(os.Getpagesize()))
+	d.caps.start += d.base
 	d.budget = d.info.NrRequests
 	if d.budget <= 0 {
 		d.budget = unknownBudget
@@ -92,6 +109,27 @@ func Open(path string, opts OpenOptions) (_ *Disk, err error) {
 		return nil, d.notPollable
 	}
 	return d, nil
+}
+
+// checkSize completes size and says what is wrong with the part of the device.
+func (d *Disk) checkSize() error {
+	whole, block := d.info.Size, d.info.BlockSize
+	if d.opts.Write && d.info.ReadOnly {
+		return fmt.Errorf("%w: the device is set read-only (blockdev --setrw)", ErrReadOnly)
+	}
+	if d.base < 0 || d.size < 0 || d.base > whole || d.size > whole-d.base {
+		return fmt.Errorf("%w: %d bytes at %d of a device of %d", ErrRange, d.size, d.base, whole)
+	}
+	if (d.base|d.size)&(block-1) != 0 {
+		return fmt.Errorf("%w: %d bytes at %d, both must be multiples of %d", ErrAlignment, d.size, d.base, block)
+	}
+	if d.size == 0 {
+		d.size = whole - d.base
+	}
+	if d.size < block {
+		return fmt.Errorf("%w: it has %d bytes, less than one block of %d", ErrRange, d.size, block)
+	}
+	return nil
 }
 
 // unknownBudget is what may be in flight on a device that does not tell: the
@@ -127,7 +165,7 @@ func (d *Disk) Overlaps(other *Disk) bool { return blockdev.Overlaps(d.dev, othe
 func (d *Disk) Limits() Limits {
 	depth, unit := d.caps.budget(d.budget)
 	return Limits{
-		Size:        d.info.Size,
+		Size:        d.size,
 		BlockSize:   d.info.BlockSize,
 		BufAlign:    d.info.BufAlign,
 		MaxTransfer: int64(depth) * unit,

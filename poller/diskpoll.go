@@ -123,5 +123,5 @@ func (q *diskQueue) fail(s *slot, res int32) (retry bool) {
 }
 
 func (q *diskQueue) errorOf(r *Request, err error) error {
-	return &Error{Op: r.Op, Member: -1, Path: q.disk.info.Path, Offset: r.Offset, Err: err}
+	return &Error{Op: r.Op, Member: -1, Path: q.disk.info.Path, Offset: r.Offset + q.base, Err: err}
 }

@@ -18,6 +18,7 @@ type diskQueue struct {
 
 	// What a request is checked against, beside each other and in the types
 	// of the check.
+	base        int64 // where on the device the disk begins
 	size        int64
 	blockMask   int64
 	caps        childCaps
@@ -85,12 +86,13 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 	q := &diskQueue{
 		disk:        d,
 		tree:        t,
-		size:        d.info.Size,
+		base:        d.base,
+		size:        d.size,
 		blockMask:   d.info.BlockSize - 1,
 		fixedMask:   uintptr(max(d.info.BufAlign, d.info.BlockSize) - 1),
 		caps:        d.caps,
 		maxTransfer: cfg.MaxTransfer,
-		single:      min(d.caps.single(), cfg.MaxTransfer, d.info.Size),
+		single:      min(d.caps.single(), cfg.MaxTransfer, d.size),
 		lastOp:      Read,
 		mem:         t.arena.mem,
 		finished:    t.NewFifo(),
@@ -168,5 +170,5 @@ func (q *diskQueue) Close() error {
 	if q.polled == nil {
 		return nil
 	}
-	return q.polled.Close()
+	return closeRing(q.polled)
 }

@@ -53,7 +53,7 @@ func (q *diskQueue) accept(r *Request) bool {
 	sqe.Flags = uring.FixedFile
 	sqe.IOPrio = uint16(r.Priority)
 	sqe.FD = file
-	sqe.Off = uint64(r.Offset)
+	sqe.Off = uint64(r.Offset + q.base)
 	sqe.Addr = uint64(addr)
 	sqe.Len = uint32(n)
 	sqe.OpFlags = 0
@@ -165,7 +165,7 @@ func (q *diskQueue) push(s *slot, r *Request, addr uintptr) {
 	}
 	sqe.Flags = uring.FixedFile
 	sqe.IOPrio = uint16(r.Priority)
-	sqe.Off = uint64(r.Offset) + uint64(s.pos)
+	sqe.Off = uint64(r.Offset+q.base) + uint64(s.pos)
 	sqe.Addr = uint64(addr) + uint64(s.pos)
 	sqe.Len = s.len
 	sqe.OpFlags = 0

@@ -60,7 +60,8 @@ type Error struct {
 	Member int
 	// Path is the name of the device that the request was for.
 	Path string
-	// Offset is that of the request on this device, in bytes.
+	// Offset is that of the request on this device, in bytes. On a disk that is a
+	// part of a device it counts from the start of the device.
 	Offset int64
 	Err    error
 }

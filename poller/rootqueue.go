@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pollux/internal/clock"
+	"pollux/internal/uring"
 )
 
 // rootQueue is the Queue of a whole tree: it reads the clock, waits, drains and
@@ -136,6 +137,13 @@ func (t *Tree) soloOut() bool {
 	return false
 }
 
+// closeRing closes a ring with nothing in flight. The drives are let go of at once,
+// so that whoever opens one next does not find it claimed.
+func closeRing(r *uring.Ring) error {
+	_ = r.UnregisterFiles() // ENXIO where making the ring had failed before it had any
+	return r.Close()
+}
+
 var errQueueClosed = fmt.Errorf("queue: %w", ErrClosed)
 
 // close gives back what the tree has; lost is how many requests are still out.
@@ -144,10 +152,10 @@ func (t *Tree) close(lost int) error {
 	t.closed, t.broken = true, errQueueClosed
 	var err error
 	if t.plain != nil && t.plainOut == 0 {
-		err = t.plain.Close()
+		err = closeRing(t.plain)
 	}
 	if t.solo != nil && !t.soloOut() {
-		if e := t.solo.Close(); err == nil {
+		if e := closeRing(t.solo); err == nil {
 			err = e
 		}
 	}
