@@ -106,6 +106,9 @@ type QueueConfig struct {
 	Arena *Arena
 	// CloseTimeout bounds Close; 0 means 10 s.
 	CloseTimeout time.Duration
+	// Waker, where there is one, lets other goroutines end a Wait of this queue
+	// early. It heeds that of the root, and no other.
+	Waker *Waker
 	// Tree ties together the queues of one stack. Callers leave it nil; the
 	// root's NewQueue makes it (MakeQueue) and every layer hands it down.
 	Tree *Tree

@@ -44,6 +44,10 @@ type Tree struct {
 	// alone says that the request now being submitted will be the only one out.
 	// The leaf that takes the solo ring resets it.
 	alone bool
+	// waker ends waits early; nil where none was given. wakerArmed says that the
+	// plain ring has the entry that waits for its event, which is counted nowhere.
+	waker      *Waker
+	wakerArmed bool
 	// fixed says that the arena is registered with every ring.
 	fixed bool
 
@@ -69,7 +73,7 @@ func joinTree(cfg QueueConfig) (_ QueueConfig, root bool, _ error) {
 		return cfg, false, nil
 	}
 	clock.Start()
-	t := &Tree{arena: cfg.Arena, timeout: cfg.CloseTimeout}
+	t := &Tree{arena: cfg.Arena, timeout: cfg.CloseTimeout, waker: cfg.Waker}
 	if t.arena == nil {
 		if cfg.MaxTransfer > MaxArena/int64(cfg.Depth) {
 			return cfg, false, fmt.Errorf("queue of %d requests of %d bytes: the default arena would exceed %d bytes; ask for less, or bring an arena",
@@ -224,7 +228,7 @@ func (t *Tree) wait(total, want int, done []*Request, timeout time.Duration) (in
 		}
 		n, err := t.step(want-total, done[total:], left)
 		total += n
-		if err != nil || total >= want || left == 0 {
+		if err != nil || total >= want || left == 0 || t.waker != nil && t.waker.take() {
 			return total, err
 		}
 	}
@@ -243,7 +247,12 @@ func (t *Tree) step(want int, done []*Request, timeout time.Duration) (int, erro
 	if err == nil && n < want && t.polled == 0 {
 		// Every request out has at least one completion to come, so want of
 		// them cannot finish before want completions.
-		if err = t.plain.EnterWait(uint32(min(want-n, t.plainOut)), timeout); err == nil {
+		if t.waker == nil {
+			err = t.plain.EnterWait(uint32(min(want-n, t.plainOut)), timeout)
+		} else {
+			err = t.sleepPlain(timeout)
+		}
+		if err == nil {
 			t.reapPlain()
 			var more int
 			more, err = t.root.Poll(done[n:])
@@ -284,6 +293,10 @@ func (t *Tree) reapPlain() {
 		t.Tick()
 		for i := range ready {
 			cqe := t.plain.CQE(i)
+			if cqe.UserData == wakeData && t.wakerArmed {
+				t.wakerFired(cqe)
+				continue
+			}
 			t.plainOut--
 			leaf, ok := t.leafOf(cqe)
 			if !ok {
