@@ -4,11 +4,14 @@ go 1.25.0
 
 require golang.org/x/sys v0.47.0
 
-require go.uber.org/goleak v1.3.0
+require (
+	github.com/google/uuid v1.6.0
+	go.uber.org/goleak v1.3.0
+)
 
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
-	github.com/google/uuid v1.6.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
 	golang.org/x/tools v0.26.0 // indirect

@@ -212,6 +212,7 @@ func TestDecodeWrong(t *testing.T) {
 		{"another chunk", put64(atChunk, 4<<20), ErrInvalid, "would be right"},
 		{"count 0", put32(atMemberCount, 0), ErrInvalid, "0 members"},
 		{"count 129", put32(atMemberCount, 129), ErrInvalid, "129 members"},
+		{"count more than the block has room for", put32(atMemberCount, 1000), ErrInvalid, "1000 members"},
 		{"count beyond", put32(atMemberCount, math.MaxUint32), ErrInvalid, "4294967295 members"},
 		{"count 4 of a table of 3", put32(atMemberCount, 4), ErrInvalid, "UUID of member 3 is zero"},
 		{"count 1, below the slot", put32(atMemberCount, 1), ErrInvalid, "slot 1 of 1"},

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pollux/internal/blockdev"
+	"pollux/internal/superblock"
+	"pollux/poller"
+)
+
+// OpenOptions are those of Open.
+type OpenOptions struct {
+	// Volume is a name or a UUID; "" is the only volume that Where has.
+	Volume string
+	Where  Where
+	// Write opens for reading and writing and claims the members.
+	Write bool
+	// Force opens for writing although a member has a foreign signature. It wipes
+	// nothing.
+	Force   bool
+	Polling poller.Polling
+}
+
+// Opened is a volume whose members are open and locked.
+type Opened struct {
+	superblock.Superblock
+	// Members are by slot, each the data of its device. Closing them gives the
+	// locks up.
+	Members []*poller.Disk
+}
+
+// Open finds a volume and opens its members. Where it writes it completes a
+// creation that was cut and repairs torn superblocks, after all checks have
+// passed.
+func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
+	list, err := Search(ctx, opts.Where)
+	if err != nil {
+		return nil, err
+	}
+	set, err := list.Find(opts.Volume)
+	if err != nil {
+		return nil, err
+	}
+	if err := list.whole(set); err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, f := range set.Members() {
+		paths = append(paths, f.Path)
+	}
+	members, err := openMembers(paths, opts.Write)
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", set.Reference.Name, err)
+	}
+	o := &Opened{}
+	taken := 0 // by a disk, which closes its device
+	defer func() {
+		if err != nil {
+			for _, d := range o.Members {
+				_ = d.Close()
+			}
+			_ = closeAll(members[taken:])
+		}
+	}()
+	if set, err = confirm(set, members); err != nil {
+		return nil, err
+	}
+	o.Superblock = *set.Reference
+	if opts.Write && !opts.Force {
+		if err := refuseForeign(set, members); err != nil {
+			return nil, err
+		}
+	}
+	targets := make([]superblock.Target, len(members))
+	for i, m := range members {
+		sb := m.Label.Current
+		targets[i] = superblock.Target{Device: m.dev, Superblock: *sb}
+		disk, err := poller.NewDisk(m.dev, poller.OpenOptions{
+			Write: opts.Write, Polling: opts.Polling, Offset: sb.DataOffset, Size: sb.DataSize,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("volume %s: member %d: %w", sb.Name, i, err)
+		}
+		o.Members = append(o.Members, disk)
+		taken++
+	}
+	if opts.Write {
+		if _, err := superblock.Repair(targets, set.Reference.Sequence); err != nil {
+			return nil, fmt.Errorf("volume %s: completing its superblocks: %w", o.Name, err)
+		}
+	}
+	return o, nil
+}
+
+// whole says why a volume cannot be opened.
+func (l *Listing) whole(s *superblock.Set) error {
+	who := fmt.Sprintf("volume %s", s.Reference.Name)
+	switch s.Standing {
+	case superblock.Whole:
+		return nil
+	case superblock.Unfinished:
+		return fmt.Errorf("%s: %w: its creation or destruction was interrupted; create it again, or pollux destroy %s", who, ErrUnfinished, s.UUID)
+	}
+	var texts []string
+	missing := false
+	for _, p := range s.Problems {
+		texts = append(texts, p.String())
+		missing = missing || p.Path == ""
+	}
+	text := strings.Join(texts, "; ")
+	if missing {
+		text += l.unread()
+	}
+	return fmt.Errorf("%s: %w: %s", who, ErrIncomplete, text)
+}
+
+// confirm judges anew what the open descriptors show: names may have come to mean
+// other drives since the search.
+func confirm(set *superblock.Set, members []*open) (*superblock.Set, error) {
+	found := make([]superblock.Found, len(members))
+	for i, m := range members {
+		found[i] = m.Found
+	}
+	for i, m := range members {
+		for _, other := range members[:i] {
+			if blockdev.Overlaps(m.dev, other.dev) {
+				return nil, fmt.Errorf("volume %s: %w: %s: the same drive as %s", set.Reference.Name, ErrIncomplete, m.Path, other.Path)
+			}
+		}
+	}
+	for _, again := range superblock.Assemble(found) {
+		if again.UUID != set.UUID || again.Standing != superblock.Whole {
+			continue
+		}
+		for slot, f := range again.Members() {
+			if members[slot].Path != f.Path {
+				return nil, errChanged(set)
+			}
+		}
+		return again, nil
+	}
+	return nil, errChanged(set)
+}
+
+func errChanged(set *superblock.Set) error {
+	return fmt.Errorf("volume %s: %w: its devices changed while it was being opened; try again", set.Reference.Name, ErrIncomplete)
+}
+
+func refuseForeign(set *superblock.Set, members []*open) error {
+	var errs []error
+	for _, m := range members {
+		signatures, err := foreign(m, m.Label.Current)
+		if err != nil {
+			return fmt.Errorf("volume %s: %w", set.Reference.Name, err)
+		}
+		if len(signatures) > 0 {
+			errs = append(errs, fmt.Errorf("volume %s: %s: %w: %s; if it is not needed, open with --force (Options.Force), which wipes nothing, or erase it with wipefs",
+				set.Reference.Name, m.Path, ErrForeign, listSignatures(signatures)))
+		}
+	}
+	return errors.Join(errs...)
+}
