@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -50,13 +51,17 @@ type Volume struct {
 // on and closes them. The error answers to stripe.ErrGeometry where the members
 // and the chunk do not fit together; the members are the caller's still.
 func New(members []poller.Device, geometry Geometry) (*Volume, error) {
+	return newNamed(unnamed, members, geometry)
+}
+
+func newNamed(name string, members []poller.Device, geometry Geometry) (*Volume, error) {
 	if geometry.Chunk == 0 {
 		geometry.Chunk = stripe.DefaultChunk
 	}
 	if len(members) == 0 {
-		return nil, fmt.Errorf("volume %s: %w: no members; name at least one", unnamed, stripe.ErrGeometry)
+		return nil, fmt.Errorf("volume %s: %w: no members; name at least one", name, stripe.ErrGeometry)
 	}
-	v := &Volume{name: unnamed, members: append([]poller.Device(nil), members...)}
+	v := &Volume{name: name, members: slices.Clone(members)}
 	l := &v.limits
 	smallest := members[0].Limits().Size
 	for i, m := range members {
@@ -107,6 +112,13 @@ func (v *Volume) setBudget(chunk int64) {
 	}
 	l.MaxTransfer = min(int64(l.QueueDepth)*l.Unit, poller.MaxArena, l.Size)
 }
+
+// Name returns the name that is in the superblocks; "build" where there are none.
+func (v *Volume) Name() string { return v.name }
+
+// Members returns the devices that the volume stripes over, by slot. They are the
+// volume's: it is for their Limits and Stats.
+func (v *Volume) Members() []poller.Device { return slices.Clone(v.members) }
 
 // Geometry returns the mapping of the volume to its members.
 func (v *Volume) Geometry() stripe.Geometry { return v.stripes }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"pollux/poller"
+)
+
+// Options are those of a Handle. The zero value reads and writes, insists on
+// polling, and waits as long as it takes. NewHandle, which is given a device, does
+// not look at the first four.
+type Options struct {
+	// Volume is the name or the UUID of the volume to open. It may be "" where
+	// Devices have no more than one.
+	Volume string
+	// Devices are where to look for the members: paths of block devices and files,
+	// and shell patterns. Without any, all block devices are looked at, and no file.
+	Devices []string
+	// Force opens for writing although a member has the signature of something else
+	// on it, such as that of a filesystem. Nothing of it is wiped.
+	Force bool
+	// Patience is how long looking for the members may take; 0 means 10 s. A drive
+	// that has not answered by then is taken for missing.
+	Patience time.Duration
+
+	// ReadOnly makes writes and Flush fail with poller.ErrReadOnly. A device that
+	// is read-only itself does the same to its handle.
+	ReadOnly bool
+	// Polling says whether I/O is to be polled (HiPri). With PollRequired a device
+	// of which any part cannot be polled is refused with poller.ErrNotPollable;
+	// PollIfPossible polls what can be; PollNever sends everything plain.
+	Polling poller.Polling
+	// Timeout is how long one call may take; 0 is without end. A call that takes
+	// longer fails with an error that answers to os.ErrDeadlineExceeded. Its I/O
+	// may still happen after that; the caller's slice is not touched any more.
+	Timeout time.Duration
+	// Queues is how many queues there may be at most, each with a ring and a
+	// goroutine that polls for all while there is I/O; 0 means half of GOMAXPROCS,
+	// at least 1 and at most 8. More than 1024 are refused.
+	Queues int
+	// Depth is how many requests each queue may have in flight; 0 means 256. What
+	// the device grants may be less, and then requests wait.
+	Depth int
+	// CloseTimeout is how long Close waits for calls in progress; 0 means 10 s.
+	CloseTimeout time.Duration
+}
+
+const (
+	defaultHandleDepth  = 256
+	defaultHandleQueues = 8
+	maxHandleQueues     = 1024
+	defaultCloseTimeout = 10 * time.Second
+)
+
+// withDefaults returns o with every zero replaced by its meaning, or says what is
+// wrong with it.
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case o.Queues < 0 || o.Queues > maxHandleQueues:
+		return o, fmt.Errorf("Queues is %d, must be from 0 to %d", o.Queues, maxHandleQueues)
+	case o.Depth < 0:
+		return o, fmt.Errorf("Depth is %d, must not be negative", o.Depth)
+	case o.Timeout < 0:
+		return o, fmt.Errorf("Timeout is %v, must not be negative; 0 is none", o.Timeout)
+	case o.Polling > poller.PollNever:
+		return o, fmt.Errorf("Polling is %d, which is none of the modes", o.Polling)
+	}
+	if o.Queues == 0 {
+		o.Queues = min(max(runtime.GOMAXPROCS(0)/2, 1), defaultHandleQueues)
+	}
+	if o.Depth == 0 {
+		o.Depth = defaultHandleDepth
+	}
+	if o.CloseTimeout <= 0 {
+		o.CloseTimeout = defaultCloseTimeout
+	}
+	return o, nil
+}
