@@ -15,6 +15,10 @@ const Schema = 1
 // Report is what a bench prints as JSON. Of Jobs, Rows and Verify only what was
 // run is there.
 type Report struct {
+	// SchemaVersion is Schema, as every command prints it. Pollux.Schema was there
+	// first.
+	SchemaVersion int `json:"schema_version"`
+
 	Version     string `json:"pollux version"`
 	Timestamp   int64  `json:"timestamp"`
 	TimestampMS int64  `json:"timestamp_ms"`
@@ -60,7 +64,7 @@ func (r *Report) stamp(now time.Time) {
 // WriteJSON writes the report for programs.
 func (r Report) WriteJSON(w io.Writer) error {
 	r.stamp(time.Now())
-	r.Pollux.Schema = Schema
+	r.SchemaVersion, r.Pollux.Schema = Schema, Schema
 	if r.Pollux.Warnings == nil {
 		r.Pollux.Warnings = []string{}
 	}

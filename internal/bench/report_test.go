@@ -57,7 +57,7 @@ func compare(t *testing.T, path string, ours, fios any) {
 	case map[string]any:
 		for key, value := range ours {
 			// What is ours, and options, whose values the user gives.
-			if strings.HasPrefix(key, "pollux") || key == "job options" {
+			if strings.HasPrefix(key, "pollux") || key == "job options" || key == "schema_version" {
 				continue
 			}
 			theirs, ok := fios.(map[string]any)[key]
