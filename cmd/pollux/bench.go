@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pollux/internal/bench"
 )
@@ -27,7 +28,9 @@ type benchFlags struct {
 	seed          uint64
 	sweep         bool
 	rounds        int
+	force         bool
 	json          bool
+	search        searchFlags
 
 	// given says which were set by the user.
 	given func(name string) bool
@@ -43,10 +46,11 @@ const (
 func newBench() *cobra.Command {
 	f := &benchFlags{chunk: 64 << 10, bs: 4 << 10, hipri: true}
 	cmd := &cobra.Command{
-		Use:   "bench --build DEVICE...",
+		Use:   "bench NAME|UUID | --build DEVICE...",
 		Short: "Measure a striped volume, in fio's words",
-		Long: `bench stripes over the devices, in the order given and without reading or writing
-anything else on them, and measures what I/O to the volume costs.
+		Long: `bench measures what I/O to a volume costs: to one that pollux create has made, which
+is found by its name or UUID; or, with --build, to a stripe over devices, in the
+order given and without reading or writing anything else on them.
 
 Options are fio's. Sizes take k, m, g, t or KiB, MiB, GiB, TiB, all of them powers
 of 1024; a time that is a bare number is seconds. I/O is direct, asynchronous, from
@@ -56,7 +60,9 @@ Every I/O is polled unless --hipri=off. A drive that cannot be polled is refused
 or, with --allow-unpolled, driven by interrupts, which the output then says.
 
 Without --destructive nothing is written and devices are opened read-only. With it
-block devices are claimed, so that mounted ones and those in use are refused.
+they are claimed, so that those mounted or in use are refused, and so are those that
+carry a foreign signature or, with --build, a superblock of pollux; --force
+overrides this. It wipes nothing by itself.
 
 --verify writes a pattern to all of --size and reads it back; with --rw read or
 randread it only reads back what an earlier --verify of the same --seed wrote.
@@ -65,8 +71,13 @@ randread it only reads back what an earlier --verify of the same --seed wrote.
 
 SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 
+` + searchHelp + `
+
 ` + exitCodesHelp,
-		Example: `  # 4 KiB random reads at depth 32 for ten seconds, polled.
+		Example: `  # A volume: 4 KiB random reads at depth 32 for ten seconds, polled.
+  pollux bench fast --rw randread --iodepth 32
+
+  # The same of a stripe over drives that are no volume.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --bs 4k --iodepth 32 --runtime 10
 
   # The same without polling, for programs.
@@ -97,26 +108,49 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	flags.Var(&f.runtime, "runtime", "how long to measure (default 10s; with --sweep, per row and round, 2s divided by --rounds)")
 	flags.Var(&f.size, "size", "bytes of the volume that are touched, from its start (default all)")
 	flags.Var(&f.ioSize, "io-size", "end after so many bytes of I/O")
-	flags.Var(&f.hipri, "hipri", "poll for completions; off polls nothing and needs no drive that can")
-	flags.Lookup("hipri").NoOptDefVal = "on"
-	flags.BoolVar(&f.allowUnpolled, "allow-unpolled", false, "drive by interrupts what cannot be polled")
 	flags.BoolVar(&f.verify, "verify", false, "write a pattern to all of --size, read it back and compare")
 	flags.BoolVar(&f.destructive, "destructive", false, "allow writing: DATA ON THE DEVICES IS LOST")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the random offsets and of the pattern")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure depths 1, 2, 4 to 128 with polling off and on")
 	flags.IntVar(&f.rounds, "rounds", defaultRounds, "rounds of a sweep; rows are medians of them")
+	f.addOpening(flags)
 	flags.BoolVar(&f.json, "json", false, "print JSON in fio's structure")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, s string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if f.build {
+			return completePaths(cmd, args, s)
+		}
+		return completeVolume(&f.search)(cmd, args, s)
+	}
+	// The error would be that there is no such flag.
+	_ = cmd.RegisterFlagCompletionFunc("rw", completeWords("read", "write", "randread", "randwrite", "randrw"))
 	return cmd
 }
 
+// addOpening adds what is said about opening a volume.
+func (f *benchFlags) addOpening(flags *pflag.FlagSet) {
+	flags.Var(&f.hipri, "hipri", "poll for completions; off polls nothing and needs no drive that can")
+	flags.Lookup("hipri").NoOptDefVal = "on"
+	flags.BoolVar(&f.allowUnpolled, "allow-unpolled", false, "drive by interrupts what cannot be polled")
+	flags.BoolVar(&f.force, "force", false, "write although something else is on a device")
+	f.search.add(flags)
+}
+
 // check finds what is wrong with the command line alone, before anything is
-// opened.
+// opened. Without --build there is one argument, the volume.
 func (f *benchFlags) check(devices []string) error {
 	var faults faults
-	if !f.build {
-		faults.add("name the devices to stripe over: --build DEVICE...")
-	} else if len(devices) == 0 {
+	switch {
+	case f.build && len(devices) == 0:
 		faults.add("--build needs at least one DEVICE")
+	case f.build && f.given("device"):
+		faults.add("--device is where to look for a volume; devices of --build are arguments")
+	case f.build:
+	case len(devices) == 0:
+		faults.add("name a volume, or the devices to stripe over: --build DEVICE...")
+	case len(devices) > 1:
+		faults.add("name one volume, or say --build to stripe over devices; there are %d arguments", len(devices))
+	case f.given("chunk"):
+		faults.add("--chunk is for --build; a volume has the chunk that it was created with")
 	}
 	for _, d := range devices {
 		if d == "on" || d == "off" || d == "0" || d == "1" {
@@ -142,7 +176,10 @@ func (f *benchFlags) check(devices []string) error {
 			faults.add("--%s and --verify exclude each other: all of --size is verified", name)
 		}
 	}
-	return faults.err()
+	if err := faults.err(); err != nil || f.build {
+		return err
+	}
+	return checkVolume(devices[0])
 }
 
 // writes says that data on the devices will be overwritten.

@@ -27,16 +27,13 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 		return err
 	}
 	if f.writes() && !f.destructive {
-		return refusal(fmt.Sprintf("%s: this bench writes, and what is on the device would be lost; say --destructive if that is meant", devices[0]))
+		what := devices[0]
+		if !f.build {
+			what = "volume " + what
+		}
+		return refusal(fmt.Sprintf("%s: this bench writes, and what is on it would be lost; say --destructive if that is meant", what))
 	}
-	opts := poller.OpenOptions{Write: f.writes(), Exclusive: f.writes()}
-	switch {
-	case !bool(f.hipri):
-		opts.Polling = poller.PollNever
-	case f.allowUnpolled:
-		opts.Polling = poller.PollIfPossible
-	}
-	vol, err := openStack(devices, opts, int64(f.chunk))
+	vol, err := f.open(devices)
 	if err != nil {
 		return f.cure(err)
 	}
@@ -88,7 +85,7 @@ type cured struct {
 func (e cured) Error() string {
 	// What the drive's driver has to say about polling ends in a library's
 	// words for the same.
-	text := strings.TrimSuffix(e.error.Error(), ", or allow unpolled I/O")
+	text := strings.ReplaceAll(e.error.Error(), ", or allow unpolled I/O", "")
 	return text + "; " + e.cure
 }
 
@@ -212,5 +209,5 @@ func (b *benchRun) warnWorkers(r bench.Result) {
 func (b *benchRun) warn(format string, args ...any) {
 	line := oneLine(fmt.Sprintf(format, args...))
 	b.report.Pollux.Warnings = append(b.report.Pollux.Warnings, line)
-	fmt.Fprintln(b.stderr, "pollux: warning: "+line)
+	warn(b.stderr, "%s", line)
 }

@@ -5,9 +5,12 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
+	"pollux/internal/assembly"
 	"pollux/internal/bench"
 	"pollux/internal/blockdev"
+	"pollux/internal/superblock"
 	"pollux/internal/uring"
 	"pollux/poller"
 	"pollux/stripe"
@@ -42,15 +45,22 @@ func (e refusal) Error() string { return string(e) }
 func exitCode(err error) int {
 	var usage usageError
 	var refused refusal
+	var io *poller.Error
 	switch {
 	case err == nil:
 		return exitGood
-	case errors.As(err, &refused), errors.Is(err, blockdev.ErrBusy):
+	case errors.As(err, &refused),
+		isAny(err, blockdev.ErrBusy, assembly.ErrForeign, assembly.ErrMember, assembly.ErrExists, assembly.ErrTwice):
 		return exitRefused
 	case isAny(err, poller.ErrNotPollable, poller.ErrNotAllowed, poller.ErrKernelTooOld, uring.ErrMemlock, errors.ErrUnsupported):
 		return exitUnavailable
-	// A path that is no drive is a mistake in the command line too.
-	case errors.As(err, &usage), isAny(err, bench.ErrJob, stripe.ErrGeometry, os.ErrNotExist, blockdev.ErrNotDevice):
+	// A path that is no drive is a mistake in the command line too, and so is the
+	// name of no volume.
+	case errors.As(err, &usage),
+		isAny(err, bench.ErrJob, stripe.ErrGeometry, os.ErrNotExist, blockdev.ErrNotDevice, filepath.ErrBadPattern,
+			superblock.ErrName, assembly.ErrNotFound, assembly.ErrAmbiguous, assembly.ErrUnfit),
+		// A device without a block; of an I/O it would be an error in pollux.
+		errors.Is(err, poller.ErrRange) && !errors.As(err, &io):
 		return exitUsage
 	}
 	return exitFailed

@@ -3,8 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
+	"pollux/internal/assembly"
+	"pollux/internal/blockdev"
+	"pollux/internal/superblock"
 	"pollux/poller"
 	"pollux/volume"
 )
@@ -13,15 +18,74 @@ import (
 type stack struct {
 	*volume.Volume
 	disks []*poller.Disk
+	// handle owns the volume where it was opened by name; nil where it was built.
+	handle *volume.Handle
 }
 
-// openStack opens the devices and stripes over them.
-func openStack(paths []string, opts poller.OpenOptions, chunk int64) (_ stack, err error) {
+// Close closes the volume and the drives.
+func (s stack) Close() error {
+	if s.handle != nil {
+		return s.handle.Close()
+	}
+	return s.Volume.Close()
+}
+
+// open opens the volume of the command line, or builds one of the devices.
+func (f *benchFlags) open(args []string) (stack, error) {
+	polling := poller.PollRequired
+	switch {
+	case !bool(f.hipri):
+		polling = poller.PollNever
+	case f.allowUnpolled:
+		polling = poller.PollIfPossible
+	}
+	if f.build {
+		return f.buildStack(args, poller.OpenOptions{Write: f.writes(), Exclusive: f.writes(), Polling: polling})
+	}
+	where, err := f.search.where()
+	if err != nil {
+		return stack{}, err
+	}
+	return openVolume(volume.Options{
+		Volume:   args[0],
+		Devices:  where.Devices,
+		ReadOnly: !f.writes(),
+		Force:    f.force,
+		Polling:  polling,
+	})
+}
+
+// openVolume opens a volume that was created.
+func openVolume(opts volume.Options) (stack, error) {
+	h, err := volume.Open(opts)
+	if err != nil {
+		return stack{}, err
+	}
+	s := stack{handle: h}
+	ok := false
+	if s.Volume, ok = h.Device().(*volume.Volume); ok {
+		for _, m := range s.Members() {
+			d, isDisk := m.(*poller.Disk)
+			ok = ok && isDisk
+			s.disks = append(s.disks, d)
+		}
+	}
+	if !ok {
+		return stack{}, errors.Join(fmt.Errorf("volume %s: its members are no drives: an error in pollux", opts.Volume), h.Close())
+	}
+	return s, nil
+}
+
+// buildStack opens the devices and stripes over them.
+func (f *benchFlags) buildStack(paths []string, opts poller.OpenOptions) (_ stack, err error) {
 	// What is wrong with the choice of devices is found while none is open for
 	// writing, and told before what a drive cannot do. An exclusive open of the
 	// same drive a second time would blame another program.
 	looked, err := openDisks(paths, poller.OpenOptions{Polling: poller.PollNever})
 	closeDisks(looked)
+	if err == nil && opts.Write {
+		err = f.refuseTraces(paths)
+	}
 	if err != nil {
 		return stack{}, err
 	}
@@ -34,12 +98,43 @@ func openStack(paths []string, opts poller.OpenOptions, chunk int64) (_ stack, e
 	for i, d := range disks {
 		members[i] = d
 	}
-	v, err := volume.New(members, volume.Geometry{Chunk: chunk})
+	v, err := volume.New(members, volume.Geometry{Chunk: int64(f.chunk)})
 	if err != nil {
 		closeDisks(disks)
 		return stack{}, err
 	}
-	return stack{v, disks}, nil
+	return stack{Volume: v, disks: disks}, nil
+}
+
+// refuseTraces refuses devices that are in use, and unless it is forced those on
+// which something is that writing would destroy.
+func (f *benchFlags) refuseTraces(paths []string) error {
+	var found []string
+	for _, path := range paths {
+		in, err := assembly.Inspect(path)
+		switch {
+		case err != nil:
+			return err
+		case in.Locked:
+			return fmt.Errorf("%s: %w: another pollux uses it; stop that first", printable(path), blockdev.ErrBusy)
+		case in.InUse != nil:
+			return in.InUse
+		}
+		var what []string
+		if in.Label.Verdict != superblock.Blank {
+			what = append(what, sentence(in.Label))
+		}
+		for _, s := range in.Foreign {
+			what = append(what, s.String())
+		}
+		if len(what) > 0 {
+			found = append(found, fmt.Sprintf("%s: %s", printable(path), strings.Join(what, ", ")))
+		}
+	}
+	if len(found) == 0 || f.force {
+		return nil
+	}
+	return refusal(strings.Join(found, "; ") + "; if it is not needed, --force writes over it")
 }
 
 // openDisks returns those that it has opened, also when it fails.

@@ -4,21 +4,16 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"golang.org/x/term"
 
 	"pollux/internal/bench"
 	"pollux/poller"
 )
 
 // onTerminal says that somebody is watching.
-func (b *benchRun) onTerminal() bool {
-	f, ok := b.stderr.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
+func (b *benchRun) onTerminal() bool { return isTerminal(b.stderr) }
 
 // show replaces the line of progress.
 func (b *benchRun) show(format string, args ...any) {

@@ -45,14 +45,21 @@ func newRoot() *cobra.Command {
 		Use:   "pollux",
 		Short: "Striped volumes over NVMe drives, with polled I/O",
 		Long: `pollux stripes over several NVMe drives (RAID-0) in user space and polls them for
-completions instead of waiting for interrupts.
+completions instead of waiting for interrupts. RAID-0 HAS NO REDUNDANCY: when one
+drive is lost, everything on the volume is.
+
+Commands that print for people print for programs with --json: an object whose first
+key is schema_version, sizes in bytes.
 
 ` + exitCodesHelp,
-		Example: `  # Read at random from a stripe over two drives, polled.
-  pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --iodepth 32
+		Example: `  # Make a volume of two drives, see it, measure it, and take it apart.
+  pollux create fast /dev/nvme0n1 /dev/nvme1n1
+  pollux list
+  pollux bench fast --rw randread --iodepth 32
+  pollux destroy fast
 
-  # Polling off and on at depths 1 to 128.
-  pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --sweep`,
+  # Measure a stripe over two drives without making a volume of them.
+  pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --iodepth 32`,
 		Version:       version(),
 		SilenceErrors: true, // run prints them, on one line
 		SilenceUsage:  true,
@@ -64,7 +71,7 @@ completions instead of waiting for interrupts.
 	root.SetVersionTemplate("pollux {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err.Error()) })
 	root.SetGlobalNormalizationFunc(fioSpelling)
-	root.AddCommand(newBench(), newVersion())
+	root.AddCommand(newCreate(), newList(), newInspect(), newDestroy(), newBench(), newVerify(), newMan(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

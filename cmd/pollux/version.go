@@ -13,16 +13,33 @@ import (
 )
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of pollux and of what it was built with",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), versionJSON{schemaVersion, version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, uring.Backend})
+			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "pollux %s\n%s %s/%s\nring: %s\n",
 				version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, uring.Backend)
 			return err
 		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// versionJSON is what version prints as JSON.
+type versionJSON struct {
+	SchemaVersion int    `json:"schema_version"`
+	Version       string `json:"version"`
+	Go            string `json:"go"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
+	Ring          string `json:"ring_backend"`
 }
 
 // version is that of the module, with the commit where the build knows it.
