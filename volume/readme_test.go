@@ -52,7 +52,7 @@ func TestExample(t *testing.T) {
 // The Go code that the README shows is code of the example, so that it compiles
 // and works.
 func TestReadmeShowsTheExample(t *testing.T) {
-	example, blocks := read(t, "example_test.go"), strings.Split(read(t, "../README.md"), "```go\n")[1:]
+	example, blocks := read(t, "../docs/examples/keep/main.go"), strings.Split(read(t, "../README.md"), "```go\n")[1:]
 	if len(blocks) != 1 {
 		t.Fatalf("%d blocks of Go in README.md, want 1", len(blocks))
 	}
