@@ -137,7 +137,7 @@ func (h *Handle) setSizes(l poller.Limits) error {
 	h.short = min(h.small, h.size)
 	h.large = min(max(largeTransfer, h.small), longest)
 	if room := int64(poller.MaxArena); int64(h.opts.Depth) > room/(h.slot(l.BufAlign, h.small)+h.slot(l.BufAlign, h.large)/largeShare+1) {
-		return fmt.Errorf("Depth is %d: the buffers of a queue would exceed %d bytes; ask for less", h.opts.Depth, room)
+		return fmt.Errorf("a Depth of %d: the buffers of a queue would exceed %d bytes; ask for less", h.opts.Depth, room)
 	}
 	return nil
 }

@@ -61,13 +61,13 @@ const (
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Queues < 0 || o.Queues > maxHandleQueues:
-		return o, fmt.Errorf("Queues is %d, must be from 0 to %d", o.Queues, maxHandleQueues)
+		return o, fmt.Errorf("option Queues is %d, must be from 0 to %d", o.Queues, maxHandleQueues)
 	case o.Depth < 0:
-		return o, fmt.Errorf("Depth is %d, must not be negative", o.Depth)
+		return o, fmt.Errorf("option Depth is %d, must not be negative", o.Depth)
 	case o.Timeout < 0:
-		return o, fmt.Errorf("Timeout is %v, must not be negative; 0 is none", o.Timeout)
+		return o, fmt.Errorf("option Timeout is %v, must not be negative; 0 is none", o.Timeout)
 	case o.Polling > poller.PollNever:
-		return o, fmt.Errorf("Polling is %d, which is none of the modes", o.Polling)
+		return o, fmt.Errorf("option Polling is %d, which is none of the modes", o.Polling)
 	}
 	if o.Queues == 0 {
 		o.Queues = min(max(runtime.GOMAXPROCS(0)/2, 1), defaultHandleQueues)

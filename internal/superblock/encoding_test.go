@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-var row = regexp.MustCompile("(?m)^\\| (\\d+) \\| (\\d+) \\| ([a-z ]+) \\|")
+var row = regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) \| ([a-z ]+) \|`)
 
 // What docs/superblock.md says of every byte is so: the fields follow each other
 // without a gap, those of the code are where it says, and whatever it calls
