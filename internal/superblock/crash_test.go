@@ -289,7 +289,7 @@ func TestModelMutants(t *testing.T) {
 			{"no last sync", 3, false},
 		} {
 			wrong := 0
-			states := cuts(before, j.ops, func(sync int) bool { return sync/n == m.sweep }, func(_ string, cut rig) {
+			states := cuts(before, j.ops, func(sync int) bool { return sync/n == m.sweep+1 }, func(_ string, cut rig) {
 				if _, text := cut.verdict(t); text != "" {
 					wrong++
 				}

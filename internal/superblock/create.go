@@ -55,6 +55,11 @@ func Create(members []NewMember, sequence uint64) (err error) {
 			err = errors.Join(err, putBack(targets, before, committing, sequence))
 		}
 	}()
+	// What is there already may be so in the drives' caches only, left by a process
+	// that was killed before it synced.
+	if err := syncTargets(targets); err != nil {
+		return err
+	}
 	if err := erase(members); err != nil {
 		return err
 	}

@@ -16,6 +16,10 @@ package superblock
 // copy B would lose its stand-in first. Sequence is that of the active copies; a
 // volume that was never finished is not active.
 func Destroy(targets []Target, active bool, sequence uint64) error {
+	// What put leaves alone may be in the drives' caches only.
+	if err := syncTargets(targets); err != nil {
+		return err
+	}
 	order := []which{inB, inA}
 	if !active {
 		// Copies A that are torn, before their stand-ins go: see erase.
@@ -32,4 +36,17 @@ func Destroy(targets []Target, active bool, sequence uint64) error {
 		}
 	}
 	return nil
+}
+
+// Forget overwrites copy B of a device whose copy A somebody else has overwritten. It
+// is the only thing on the device that is ours, its checksum says so, and it would go
+// on naming a volume that is destroyed.
+func Forget(d Device, l Label) error {
+	if l.Verdict != Overwritten {
+		return nil
+	}
+	if _, err := d.WriteAt(make([]byte, BlockSize), l.B.Offset); err != nil {
+		return err
+	}
+	return d.Sync()
 }

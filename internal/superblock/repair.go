@@ -19,6 +19,12 @@ func Repair(targets []Target, sequence uint64) (changed bool, err error) {
 			}
 		}
 	}
+	if len(todo[inA])+len(todo[inB]) > 0 {
+		// What need not be written may be in the drives' caches only.
+		if err := syncTargets(targets); err != nil {
+			return false, err
+		}
+	}
 	for _, c := range []which{inA, inB} {
 		if len(todo[c]) == 0 {
 			continue

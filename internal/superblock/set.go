@@ -243,6 +243,9 @@ func (s *Set) fault(f Found) string {
 // nothing speaks against it; sets is what was made of all devices that were found.
 // When inUse is set, f is part of a volume and must not be created over at all.
 func Creatable(f Found, sets []*Set) (reason string, inUse bool) {
+	if f.Label.Verdict == Newer {
+		return f.Label.Verdict.String() + ", which may know a volume there; destroy it with that one first", true
+	}
 	named := f.Label.Named()
 	if named == nil {
 		if f.Label.Uncommitted() {
@@ -258,12 +261,15 @@ func Creatable(f Found, sets []*Set) (reason string, inUse bool) {
 	}
 	who := fmt.Sprintf("volume %s (UUID %s)", named.Name, named.UUID)
 	switch {
-	case f.Label.Current == nil:
+	// Somebody else has taken it already; the volume is broken as it is.
+	case f.Label.Verdict == Overwritten:
 		return f.Label.Verdict.String() + ": " + who, false
 	// Before Uncommitted: a forming member whose copy B has gone bad since is a
 	// member of the volume that the others show.
 	case set != nil && set.Active():
 		return fmt.Sprintf("member %d of %s; pollux destroy %s first", named.Slot, who, named.UUID), true
+	case f.Label.Current == nil:
+		return f.Label.Verdict.String() + ": " + who, false
 	case f.Label.Uncommitted():
 		return "", false
 	case set != nil && !slices.ContainsFunc(set.Slots, func(found []Found) bool { return len(found) == 0 }):

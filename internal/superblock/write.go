@@ -41,12 +41,18 @@ func putBlock(d Device, block []byte, offset int64) (changed bool, err error) {
 
 // zero overwrites a copy of every target's superblock.
 func zero(targets []Target, c which) error {
+	for _, t := range targets {
+		if _, err := t.Device.WriteAt(make([]byte, BlockSize), t.Superblock.offset(c)); err != nil {
+			return err
+		}
+	}
+	return syncTargets(targets)
+}
+
+func syncTargets(targets []Target) error {
 	devices := make([]Device, len(targets))
 	for i := range targets {
 		devices[i] = targets[i].Device
-		if _, err := devices[i].WriteAt(make([]byte, BlockSize), targets[i].Superblock.offset(c)); err != nil {
-			return err
-		}
 	}
 	return syncAll(devices)
 }
