@@ -118,6 +118,9 @@ func (f *createFlags) run(cmd *cobra.Command, args []string) (err error) {
 	err = errors.Join(c.Plan.Problems...)
 	created := false
 	if err == nil && !f.dryRun {
+		err = notInterrupted(cmd.Context())
+	}
+	if err == nil && !f.dryRun {
 		err = c.Commit()
 		created = err == nil
 	}

@@ -87,6 +87,9 @@ func (f *destroyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	err = f.confirm(cmd, d.Set)
 	if err == nil {
+		err = notInterrupted(cmd.Context())
+	}
+	if err == nil {
 		err = d.Commit()
 	}
 	switch {
@@ -159,6 +162,11 @@ func writeDestruction(w io.Writer, s *superblock.Set) error {
 			fmt.Fprintf(&b, "  missing, left as it is: member %d (UUID %s)\n", slot, ref.Members[slot].UUID)
 		}
 	}
+	for _, f := range s.Strays {
+		if f.Label.Verdict == superblock.Overwritten {
+			fmt.Fprintf(&b, "  only copy B will be erased: %s: %v\n", printable(f.Path), f.Label.Verdict)
+		}
+	}
 	for _, l := range leftAlone(s) {
 		fmt.Fprintf(&b, "  left alone: %s: %s\n", printable(l.Path), l.Reason)
 	}
@@ -179,6 +187,8 @@ type destructionJSON struct {
 	Members   []slotJSON        `json:"members"`
 	Missing   []tableMemberJSON `json:"missing"`
 	LeftAlone []leftJSON        `json:"left_alone"`
+	// CopiesB are devices of which something else has overwritten copy A.
+	CopiesB []string `json:"copies_b"`
 	// Error is what kept it from destroying, "" if nothing did.
 	Error string `json:"error"`
 }
@@ -205,6 +215,12 @@ func destructionAsJSON(s *superblock.Set, dryRun, destroyed bool, err error) des
 		Members:       []slotJSON{},
 		Missing:       []tableMemberJSON{},
 		LeftAlone:     leftAlone(s),
+		CopiesB:       []string{},
+	}
+	for _, f := range s.Strays {
+		if f.Label.Verdict == superblock.Overwritten {
+			out.CopiesB = append(out.CopiesB, f.Path)
+		}
 	}
 	if err != nil {
 		out.Error = oneLine(err.Error())
@@ -225,6 +241,9 @@ func destructionAsJSON(s *superblock.Set, dryRun, destroyed bool, err error) des
 func leftAlone(s *superblock.Set) []leftJSON {
 	out := []leftJSON{}
 	for _, f := range s.Strays {
+		if f.Label.Verdict == superblock.Overwritten {
+			continue // its copy B is erased
+		}
 		l := leftJSON{Path: f.Path, Reason: f.Label.Verdict.String()}
 		if i := slices.IndexFunc(s.Problems, func(p superblock.Problem) bool { return p.Path == f.Path }); i >= 0 {
 			l.Reason = s.Problems[i].Text

@@ -89,7 +89,12 @@ func (f *benchFlags) buildStack(paths []string, opts poller.OpenOptions) (_ stac
 	if err != nil {
 		return stack{}, err
 	}
-	disks, err := openDisks(paths, opts)
+	var disks []*poller.Disk
+	if opts.Write {
+		disks, err = assembly.OpenBare(paths, opts, f.force)
+	} else {
+		disks, err = openDisks(paths, opts)
+	}
 	if err != nil {
 		closeDisks(disks)
 		return stack{}, err

@@ -4,6 +4,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -181,4 +183,12 @@ func verdictWord(v superblock.Verdict) string {
 		return "damaged"
 	}
 	return "unknown"
+}
+
+// notInterrupted is for the last moment before something is written.
+func notInterrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted by a signal: nothing was written")
+	}
+	return nil
 }

@@ -209,6 +209,7 @@ func (c *Creation) checkVolumes(ctx context.Context) error {
 				c.opts.Name, ErrExists, s.UUID, s.Devices()[0].Path)
 		}
 	}
+	c.refuseOverlaps(list)
 	for i, m := range c.members {
 		reason, inUse := superblock.Creatable(m.Found, list.Sets)
 		switch {
@@ -227,6 +228,25 @@ func (c *Creation) checkVolumes(ctx context.Context) error {
 	}
 	c.sequence++
 	return nil
+}
+
+// refuseOverlaps finds volumes that lie under another name on the same bytes: on
+// partitions of a member, or on the disk that it is a partition of.
+func (c *Creation) refuseOverlaps(list *Listing) {
+	for _, s := range list.Sets {
+		if !s.Active() {
+			continue
+		}
+		for _, f := range s.Devices() {
+			look, _ := list.Look(f.Path)
+			for _, m := range c.members {
+				if m.Info.ID() != look.Info.ID() && m.Info.Overlaps(look.Info) {
+					c.refuse("%s: %w: %s, which is on the same drive, belongs to volume %s (UUID %s); pollux destroy %s first",
+						m.Path, ErrMember, f.Path, s.Reference.Name, s.UUID, s.UUID)
+				}
+			}
+		}
+	}
 }
 
 // checkGeometry works the sizes out.

@@ -3,6 +3,7 @@
 package assembly
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,11 +15,12 @@ import (
 
 // Destruction is one that is prepared: what is left of a volume is open and locked.
 type Destruction struct {
-	// Set is the volume. Its Slots are what is destroyed, its Strays are left
+	// Set is the volume. Its Slots are what is destroyed. Of its Strays only copy B of
+	// those is erased whose copy A somebody else has overwritten; the others are left
 	// alone.
 	Set *superblock.Set
 
-	members []*open
+	members []*open // those of targets, then those of which only copy B is left
 	targets []superblock.Target
 }
 
@@ -31,7 +33,7 @@ func PrepareDestroy(ctx context.Context, volume string, where Where) (_ *Destruc
 	}
 	who := "volume " + set.Reference.Name
 	var paths []string
-	for _, f := range slices.Concat(set.Slots...) {
+	for _, f := range append(slices.Concat(set.Slots...), overwritten(set)...) {
 		paths = append(paths, f.Path)
 	}
 	d := &Destruction{Set: set}
@@ -40,14 +42,34 @@ func PrepareDestroy(ctx context.Context, volume string, where Where) (_ *Destruc
 	}
 	for _, m := range d.members {
 		before, _ := list.Look(m.Path)
-		if sb := m.Label.Current; sb == nil || before.Label.Current == nil || m.Info.ID() != before.Info.ID() ||
-			sb.UUID != set.UUID || sb.Slot != before.Label.Current.Slot {
+		if !same(m.Look, before) {
 			_ = d.Close()
 			return nil, errChanged(set)
 		}
-		d.targets = append(d.targets, superblock.Target{Device: m.dev, Superblock: *m.Label.Current})
+		if m.Label.Current != nil {
+			d.targets = append(d.targets, superblock.Target{Device: m.dev, Superblock: *m.Label.Current})
+		}
 	}
 	return d, nil
+}
+
+// same says that a device shows through its open descriptor what the search saw.
+func same(now, before Look) bool {
+	if now.Info.ID() != before.Info.ID() || now.Label.Verdict != before.Label.Verdict {
+		return false
+	}
+	a, b := now.Label.Named(), before.Label.Named()
+	return a != nil && b != nil && bytes.Equal(a.Encode(), b.Encode())
+}
+
+// overwritten are the strays of which somebody else has overwritten copy A.
+func overwritten(set *superblock.Set) (found []superblock.Found) {
+	for _, f := range set.Strays {
+		if f.Label.Verdict == superblock.Overwritten {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // remains finds what is left of a volume, a device for a slot at most.
@@ -61,7 +83,7 @@ func remains(ctx context.Context, volume string, where Where) (*Listing, *superb
 		return nil, nil, err
 	}
 	who := "volume " + set.Reference.Name
-	left := 0
+	left := len(overwritten(set))
 	for slot, found := range set.Slots {
 		if len(found) > 1 {
 			return nil, nil, fmt.Errorf("%s: %w: member %d is both %s and %s; disconnect one of the two", who, ErrIncomplete, slot, found[0].Path, found[1].Path)
@@ -69,7 +91,7 @@ func remains(ctx context.Context, volume string, where Where) (*Listing, *superb
 		left += len(found)
 	}
 	if left == 0 {
-		return nil, nil, fmt.Errorf("%s: %w: nothing of it is left but on %s; if it is not needed, zero the first MiB there with dd (no data is in it) and create over it with --force",
+		return nil, nil, fmt.Errorf("%s: %w: nothing of it is left but on %s, which is no member as it is; see it with pollux inspect, and docs/superblock.md on erasing by hand",
 			who, ErrIncomplete, strings.Join(pathsOf(set.Strays), ", "))
 	}
 	return list, set, nil
@@ -82,7 +104,7 @@ func PlanDestroy(ctx context.Context, volume string, where Where) (set *superblo
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range slices.Concat(set.Slots...) {
+	for _, f := range append(slices.Concat(set.Slots...), overwritten(set)...) {
 		if look, _ := list.Look(f.Path); look.Locked {
 			problems = append(problems, errLocked(f.Path))
 			continue
@@ -120,6 +142,11 @@ func (d *Destruction) Commit() error {
 	}
 	if err == nil {
 		err = superblock.Destroy(d.targets, d.Set.Active(), ref.Sequence)
+	}
+	for _, m := range d.members {
+		if err == nil {
+			err = superblock.Forget(m.dev, m.Label)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: not destroyed altogether: %w; destroy it again", ref.Name, err)

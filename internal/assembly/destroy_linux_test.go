@@ -47,7 +47,7 @@ func TestDestroy(t *testing.T) {
 				unfinish(t, path)
 			}
 		}, []int{1, 2}, []int{1, 2}},
-		{"one overwritten", func(t *testing.T, p []string) { patch(t, p[1], copyA, make([]byte, 4096)) }, []int{0, 1, 2}, []int{0, 2}},
+		{"one overwritten", func(t *testing.T, p []string) { patch(t, p[1], copyA, make([]byte, 4096)) }, []int{0, 1, 2}, []int{0, 1, 2}},
 		{"one stale", func(t *testing.T, p []string) {
 			rewrite(t, p[1], func(sb *superblock.Superblock) { sb.Sequence-- })
 		}, []int{0, 1, 2}, []int{0, 2}},
@@ -135,7 +135,7 @@ func TestDestroyRefuses(t *testing.T) {
 	}
 	before = stateOf(t, paths...)
 	_, err = PrepareDestroy(context.Background(), "vol", Where{Devices: paths})
-	refused(t, err, ErrIncomplete, "nothing of it is left but on "+paths[0]+", "+paths[1]+"; ", "zero the first MiB there with dd")
+	refused(t, err, ErrIncomplete, "nothing of it is left but on "+paths[0]+", "+paths[1]+", which", "erasing by hand")
 	before.unchanged(t)
 	for _, path := range paths {
 		patch(t, path, 0, make([]byte, mib)) // what the error says to do

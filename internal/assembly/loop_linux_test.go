@@ -122,23 +122,60 @@ func TestLoopReadOnly(t *testing.T) {
 // partitions makes two partitions, of which the kernel alone knows.
 func partitions(t *testing.T) (disk, first, second string, backing string) {
 	t.Helper()
+	disk, backing = partitioned(t, []string{"1", "2048", "10240"}, []string{"2", "14336", "10240"})
+	return disk, disk + "p1", disk + "p2", backing
+}
+
+// partitioned makes partitions on a disk of 16 MiB: number, start and length in sectors
+// of each.
+func partitioned(t *testing.T, parts ...[]string) (disk, backing string) {
+	t.Helper()
 	backing = file(t, 16*mib)
 	disk = loop(t, backing)
-	for _, p := range [][]string{{"1", "2048", "10240"}, {"2", "14336", "10240"}} { // sectors
+	for _, p := range parts {
 		// One that a run that was killed has left.
 		_ = exec.Command("delpart", disk, p[0]).Run()
 		tool(t, "addpart", append([]string{disk}, p...)...)
 		t.Cleanup(func() { tool(t, "delpart", disk, p[0]) })
 	}
-	first, second = disk+"p1", disk+"p2"
+	last := disk + "p" + parts[len(parts)-1][0]
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(second); err == nil {
-			return disk, first, second, backing
+		if _, err := os.Stat(last); err == nil {
+			return disk, backing
 		}
 		if time.Now().After(deadline) {
-			t.Skipf("needs root and a /dev where the kernel makes %s", second)
+			t.Skipf("needs root and a /dev where the kernel makes %s", last)
 		}
 	}
+}
+
+// The only partition of a disk has its copy B where the disk would have one. That makes
+// the disk no member, and nothing may be created on it while the volume is there.
+func TestLoopLastPartition(t *testing.T) {
+	disk, backing := partitioned(t, []string{"1", "2048", "30720"})
+	part := disk + "p1"
+	create(t, createOptions("vol", part))
+	list := search(t, Where{Devices: []string{disk, part}})
+	if look, _ := list.Look(disk); look.Label.Verdict != superblock.Overwritten {
+		t.Fatalf("%v: the copies are not in one place, and this shows nothing", look.Label.Verdict)
+	}
+	closeDisks(t, mustOpen(t, writable(openOptions("vol", disk, part))))
+	before := stateOf(t, backing)
+	for _, force := range []bool{false, true} {
+		opts := createOptions("new", disk)
+		opts.Where = Where{Devices: []string{disk, part}}
+		opts.Force = force
+		c := prepare(t, opts)
+		if err := c.Commit(); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), part+", which is on the same drive, belongs to volume vol") {
+			t.Errorf("force %v: %v", force, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	before.unchanged(t)
+	destroy(t, "vol", disk, part)
+	create(t, createOptions("new", disk))
 }
 
 // Case 9: a partition and its disk are one drive; two partitions beside each other

@@ -97,6 +97,50 @@ func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
 	return o, nil
 }
 
+// OpenBare opens devices for writing without a volume on them, claimed and locked. It
+// looks at them through the descriptors that are written through, and unless it is
+// forced refuses whatever has a trace of pollux or a foreign signature.
+func OpenBare(paths []string, opts poller.OpenOptions, force bool) (_ []*poller.Disk, err error) {
+	members, err := openMembers(paths, true)
+	if err != nil {
+		return nil, err
+	}
+	var disks []*poller.Disk
+	defer func() {
+		if err != nil {
+			for _, d := range disks {
+				_ = d.Close()
+			}
+			_ = closeAll(members[len(disks):])
+		}
+	}()
+	for i, m := range members {
+		for _, other := range members[:i] {
+			if blockdev.Overlaps(m.dev, other.dev) {
+				return nil, fmt.Errorf("%s: %w: it is also %s; name every drive once", m.Path, ErrTwice, other.Path)
+			}
+		}
+		signatures, err := foreign(m, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case force:
+		case m.Label.Verdict != superblock.Blank:
+			return nil, fmt.Errorf("%s: %w: %v; if it is not needed, --force writes over it", m.Path, ErrMember, m.Label.Verdict)
+		case len(signatures) > 0:
+			return nil, fmt.Errorf("%s: %w: %s; if it is not needed, --force writes over it", m.Path, ErrForeign, listSignatures(signatures))
+		}
+	}
+	for _, m := range members {
+		d, err := poller.NewDisk(m.dev, opts)
+		if err != nil {
+			return nil, err
+		}
+		disks = append(disks, d)
+	}
+	return disks, nil
+}
+
 // whole says why a volume cannot be opened.
 func (l *Listing) whole(s *superblock.Set) error {
 	who := fmt.Sprintf("volume %s", s.Reference.Name)

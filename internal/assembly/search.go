@@ -72,6 +72,7 @@ func Search(ctx context.Context, where Where) (*Listing, error) {
 	if patience <= 0 {
 		patience = defaultPatience
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	look := where.look
@@ -115,6 +116,9 @@ func Search(ctx context.Context, where Where) (*Listing, error) {
 		}
 		break
 	}
+	if err := caller.Err(); err != nil {
+		return nil, fmt.Errorf("interrupted while looking at devices: %w", err)
+	}
 	for i, path := range paths {
 		if !answered[i] {
 			list.Unread = append(list.Unread, Unread{path, fmt.Errorf("%s: no answer within %v: the drive hangs, or there are too many; %w",
@@ -136,11 +140,30 @@ func (l *Listing) assemble() {
 		seen[look.Info.ID()] = true
 		return twice
 	})
-	found := make([]superblock.Found, len(l.Looks))
-	for i, look := range l.Looks {
-		found[i] = look.Found
+	var found []superblock.Found
+	for _, look := range l.Looks {
+		if !l.isShadow(look) {
+			found = append(found, look.Found)
+		}
 	}
 	l.Sets = superblock.Assemble(found)
+}
+
+// isShadow says that the only copy on a device is that of a member which shares its
+// bytes: the last partition of a disk mostly ends so near its end that both have their
+// copy B in one place.
+func (l *Listing) isShadow(look Look) bool {
+	if look.Label.Verdict != superblock.Overwritten {
+		return false
+	}
+	for _, other := range l.Looks {
+		if other.Label.Current != nil && other.Label.Current.UUID == look.Label.B.Superblock.UUID &&
+			other.Info.ID() != look.Info.ID() && other.Info.Overlaps(look.Info) &&
+			other.Info.PartStart+other.Label.B.Offset == look.Info.PartStart+look.Label.B.Offset {
+			return true
+		}
+	}
+	return false
 }
 
 // paths expands what was asked for.

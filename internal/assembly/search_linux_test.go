@@ -150,7 +150,7 @@ func TestSearchPatience(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	where.Patience = time.Hour
 	start = time.Now()
-	if list, err = Search(ctx, where); err != nil || len(list.Unread) != 1 || !errors.Is(list.Unread[0].Err, context.Canceled) {
+	if list, err = Search(ctx, where); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if took := time.Since(start); took > 10*time.Second {

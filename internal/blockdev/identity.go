@@ -38,11 +38,14 @@ func (in Info) Drive() string {
 	return fmt.Sprintf("%s at %d", in.WWID, in.PartStart)
 }
 
+// Overlaps is that of the devices that in and other describe.
+func (in Info) Overlaps(other Info) bool { return in.overlaps(other) }
+
 // Overlaps says whether writing to one of a and b could change the other: they
 // are the same device, a disk and a partition of it, or one drive seen twice,
 // which shows in the worldwide identifier. Two partitions side by side do not
-// overlap. It does not look through loop devices or device mapper; their claim
-// on what they stand on makes an exclusive open fail.
+// overlap. It does not look through device mapper, whose claim on what it stands on
+// makes an exclusive open fail, nor through loop devices, which claim nothing.
 func Overlaps(a, b *Device) bool { return a.info.overlaps(b.info) }
 
 func (in Info) overlaps(other Info) bool {
