@@ -151,7 +151,7 @@ func (q *diskQueue) Limits() Limits {
 func (q *diskQueue) Outstanding() int { return q.out }
 
 // Close implements Node. A ring with I/O in flight is kept, and so are the tags:
-// the drive still holds those requests.
+// the drive still holds those requests. So is a ring that cannot be trusted.
 func (q *diskQueue) Close() error {
 	free := make([]bool, len(q.slots))
 	for i := q.free; int(i) < len(q.slots); i = q.slots[i].next {
@@ -163,7 +163,7 @@ func (q *diskQueue) Close() error {
 		}
 	}
 	q.disk.recorders.Remove(&q.rec)
-	if q.polledOut+q.plainOut > 0 {
+	if q.polledOut+q.plainOut > 0 || q.tree.distrusted() {
 		return nil
 	}
 	q.disk.release(len(q.slots))

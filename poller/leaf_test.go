@@ -272,9 +272,17 @@ func TestLeafUnknownCompletion(t *testing.T) {
 			if n, err := l.queue.Wait(1, make([]*Request, 1), -1); n != 0 || !errors.Is(err, errRing) {
 				t.Errorf("Wait: %d, %v", n, err)
 			}
+			ring := l.q.tree.plain
+			sq, cq := ring.Entries()
 			err := l.queue.Close()
 			if !errors.Is(err, ErrNotDrained) || !strings.Contains(err.Error(), "1 requests") {
 				t.Errorf("Close: %v", err)
+			}
+			// By the counters nothing is in flight, which is as wrong as the rest.
+			if gotSQ, gotCQ := ring.Entries(); gotSQ != sq || gotCQ != cq {
+				t.Error("Close closed a ring that may have something in flight")
+			} else if err := closeRing(ring); err != nil { // it has not
+				t.Error(err)
 			}
 			if !errors.Is(r.Err, ErrNotDrained) || r.N != 0 {
 				t.Errorf("the request that was out: N %d, %v", r.N, r.Err)
@@ -302,8 +310,12 @@ func TestLeafCompletionTwice(t *testing.T) {
 	if n, err := l.poll(); n != 0 || !errors.Is(err, errRing) {
 		t.Errorf("Poll: %d, %v", n, err)
 	}
+	ring := l.q.tree.plain
 	if err := l.queue.Close(); !errors.Is(err, ErrNotDrained) {
 		t.Errorf("Close: %v", err)
+	}
+	if err := closeRing(ring); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package poller
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -112,7 +113,10 @@ func (t *Tree) drain() int {
 		giveBack(done[:n])
 	}
 	// Some may have finished all the same: on a list, or on a ring that was not
-	// read to its end.
+	// read to its end. Where there was no time at all nobody has looked yet.
+	if t.plainOut > 0 {
+		t.reapPlain()
+	}
 	for n := 1; n > 0 && t.root.Outstanding() > 0; {
 		n, _ = t.root.Poll(done)
 		giveBack(done[:n])
@@ -146,15 +150,20 @@ func closeRing(r *uring.Ring) error {
 
 var errQueueClosed = fmt.Errorf("queue: %w", ErrClosed)
 
+// distrusted reports whether a ring gave back something unknown. What is in flight is
+// not known then, and closing a ring may wait for it for ever.
+func (t *Tree) distrusted() bool { return errors.Is(t.broken, errRing) }
+
 // close gives back what the tree has; lost is how many requests are still out.
 // Rings and memory that the kernel or a device may still use are kept.
 func (t *Tree) close(lost int) error {
+	keep := t.distrusted()
 	t.closed, t.broken = true, errQueueClosed
 	var err error
-	if t.plain != nil && t.plainOut == 0 {
+	if t.plain != nil && t.plainOut == 0 && !keep {
 		err = closeRing(t.plain)
 	}
-	if t.solo != nil && !t.soloOut() {
+	if t.solo != nil && !t.soloOut() && !keep {
 		if e := closeRing(t.solo); err == nil {
 			err = e
 		}

@@ -4,6 +4,7 @@ package poller
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,6 +114,11 @@ func (t *Tree) sleepPlain(timeout time.Duration) error {
 		if err := t.armWaker(); err != nil {
 			return err
 		}
+		if !t.wakerArmed {
+			// Nothing would end the sleep. So it spins this once.
+			runtime.Gosched()
+			return nil
+		}
 	}
 	if !t.waker.state.CompareAndSwap(wakerIdle, wakerSleeping) {
 		if t.plain.Pending() != 0 {
@@ -126,8 +132,8 @@ func (t *Tree) sleepPlain(timeout time.Duration) error {
 	return err
 }
 
-// armWaker fills the entry that waits for the event. It goes to the kernel with
-// the enter that sleeps, and stays armed over sleeps that end otherwise.
+// armWaker fills the entry that waits for the event, if the ring has one. It goes to
+// the kernel with the enter that sleeps, and stays armed over sleeps that end otherwise.
 func (t *Tree) armWaker() error {
 	sqe := t.plain.SQE()
 	if sqe == nil {
@@ -136,7 +142,7 @@ func (t *Tree) armWaker() error {
 			return err
 		}
 		if sqe = t.plain.SQE(); sqe == nil {
-			return nil // the kernel was short of memory; at the next sleep then
+			return nil // the kernel was short of memory
 		}
 	}
 	*sqe = uring.SQE{Opcode: uring.OpPollAdd, FD: t.waker.event.FD(), OpFlags: uring.PollIn, UserData: wakeData}
