@@ -43,9 +43,9 @@ import (
 // lie anywhere. Calls of whole blocks (Device().Limits().BlockSize) cost one copy. A
 // read of any other range reads the blocks around it. A write of any other range is
 // slow: it reads the blocks at its ends, changes them and writes them, and while it
-// does so no other write of this handle is in progress; so of two goroutines that
-// write different bytes of one block neither loses any. Other handles, queues and
-// processes are not kept away.
+// does so no other write of this handle to any of its blocks is in progress; so of two
+// goroutines that write different bytes of one block neither loses any. Other handles,
+// queues and processes are not kept away.
 //
 // A call longer than 64 KiB is cut into pieces, which are in flight together as far
 // as there is room. Only a single block is written whole or not at all.
@@ -55,7 +55,19 @@ import (
 // An I/O that failed gives the *poller.Error of the device; errors.Is finds
 // poller.ErrGone, poller.ErrReadOnly, poller.ErrRange, an errno. After Close it is
 // os.ErrClosed, after Options.Timeout os.ErrDeadlineExceeded. A Flush that failed is
-// remembered by the volume, and not by the handle (see Volume).
+// remembered by the volume, and not by the handle (see Volume). A zero Handle gives
+// os.ErrInvalid.
+//
+// # Writes that timed out
+//
+// A write that ended with os.ErrDeadlineExceeded may still be on its way to the drive,
+// and nothing calls it back. Where it was not of whole blocks, its blocks stay closed
+// to other writes of this handle until the drive has answered: these wait, or time
+// out. A later write that is not of whole blocks waits for any earlier one to its
+// blocks. But one of whole blocks does not wait for another: the old one may come last
+// and put its bytes over those of the new one, although that has returned without
+// error. Who writes a block again after a timeout and must rule that out waits until
+// Close has returned without poller.ErrNotDrained.
 type Handle struct {
 	dev       poller.Device
 	name      string // of the device, for errors
@@ -69,12 +81,11 @@ type Handle struct {
 	small, large int64
 	short        int64 // small, or the size where that is less
 
-	// blocks is held by every write: shared by one of whole blocks, alone by any
-	// other, from its read to the end of its write.
-	blocks sync.RWMutex
+	blocks blockLocks
 
 	// lanes are made from the first on, and stay until Close; made is how many
-	// there are. turn counts the calls that found each lane led.
+	// there are. turn counts the calls that had to look further than for a lane
+	// that nobody leads.
 	lanes []atomic.Pointer[lane]
 	made  atomic.Int32
 	turn  atomic.Uint32
@@ -99,6 +110,9 @@ const largeTransfer = 64 << 10
 // insist on polling and a part of dev cannot be polled. No queue is made yet, so that
 // whoever makes queues of Device() has all of the budget until the first I/O.
 func NewHandle(dev poller.Device, opts Options) (*Handle, error) {
+	if dev == nil {
+		return nil, errors.New("handle: NewHandle needs a device, and was given nil")
+	}
 	h := &Handle{dev: dev, name: dev.Stats().Name}
 	var err error
 	if h.opts, err = opts.withDefaults(); err != nil {
@@ -163,7 +177,7 @@ func (h *Handle) ReadAt(p []byte, off int64) (n int, err error) {
 // readShort is ReadAt of whole blocks, all of them on the device, that fit into a
 // short buffer.
 func (h *Handle) readShort(p []byte, off int64) (int, error) {
-	l, err := h.pick()
+	l, err := h.pick(true)
 	if err != nil {
 		return 0, h.errorOf(poller.Read, off, err)
 	}
@@ -180,6 +194,8 @@ func (h *Handle) readShort(p []byte, off int64) (int, error) {
 // readAny is ReadAt of anything.
 func (h *Handle) readAny(p []byte, off int64) (n int, err error) {
 	switch {
+	case h.dev == nil:
+		return 0, h.notMade(poller.Read)
 	case off < 0:
 		return 0, h.rangeError(poller.Read, len(p), off)
 	case h.closed.Load():
@@ -209,6 +225,8 @@ func (h *Handle) readAny(p []byte, off int64) (n int, err error) {
 // writes of the same bytes at once each block holds one or the other.
 func (h *Handle) WriteAt(p []byte, off int64) (n int, err error) {
 	switch {
+	case h.dev == nil:
+		return 0, h.notMade(poller.Write)
 	case h.readOnly:
 		return 0, h.errorOf(poller.Write, off, poller.ErrReadOnly)
 	case off < 0 || off > h.size || int64(len(p)) > h.size-off:
@@ -220,26 +238,23 @@ func (h *Handle) WriteAt(p []byte, off int64) (n int, err error) {
 	}
 	c := h.newCall(poller.Write)
 	if (off|int64(len(p)))&h.blockMask != 0 {
-		h.blocks.Lock()
 		n, err = c.writeAcross(p, off)
-		c.leave()
-		h.blocks.Unlock()
-		return n, err
+	} else {
+		n, err = c.transfer(p, off, nil)
 	}
-	h.blocks.RLock()
-	n, err = c.transfer(p, off, nil)
 	c.leave()
-	h.blocks.RUnlock()
 	return n, err
 }
 
 // Flush makes every write durable that had returned, by any goroutine, before it was
 // called. Any goroutine may call it.
 func (h *Handle) Flush() error {
-	if h.readOnly {
+	switch {
+	case h.dev == nil:
+		return h.notMade(poller.Flush)
+	case h.readOnly:
 		return h.errorOf(poller.Flush, 0, poller.ErrReadOnly)
-	}
-	if h.closed.Load() {
+	case h.closed.Load():
 		return h.errorOf(poller.Flush, 0, errHandleClosed)
 	}
 	c := h.newCall(poller.Flush)
@@ -279,6 +294,11 @@ func (h *Handle) errorOf(op poller.Op, off int64, err error) error {
 
 func (h *Handle) rangeError(op poller.Op, n int, off int64) error {
 	return h.errorOf(op, off, fmt.Errorf("%w: %d bytes at %d of %d", poller.ErrRange, n, off, h.size))
+}
+
+// notMade is the error of a zero Handle. It answers to os.ErrInvalid.
+func (*Handle) notMade(what fmt.Stringer) error {
+	return fmt.Errorf("%v of a Handle that neither Open nor NewHandle has made: %w", what, os.ErrInvalid)
 }
 
 // errHandleClosed answers to os.ErrClosed.

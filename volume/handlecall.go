@@ -19,6 +19,8 @@ type call struct {
 	deadline int64 // of internal/clock, 0 for none
 	// lane is where the call was admitted; nil before. Close waits for it then.
 	lane *lane
+	// span, of a write, keeps others from its blocks, where it needs that.
+	span *span
 }
 
 // edges are the blocks at the ends of a write that does not cover them.
@@ -41,7 +43,12 @@ func (c *call) transfer(p []byte, off int64, e *edges) (n int, err error) {
 				fill(o.req.Buf, o.req.Offset, p, off, e, from, to)
 			}
 		}
-		if err = c.run(head); err != nil {
+		if err = c.run(head); err == errBlocked {
+			if err = c.lock(at, to, false); err == nil {
+				continue
+			}
+		}
+		if err != nil {
 			break
 		}
 		for o := head; o != nil; o = o.next {
@@ -80,13 +87,34 @@ func fill(buf []byte, at int64, p []byte, off int64, e *edges, from, to int64) {
 	}
 }
 
-// writeAcross writes p at off, which are not whole blocks. The caller keeps every
-// other write away.
+// lock keeps every other write from the blocks from up to to, when those that are on
+// their way are back; across says that the call is to write within them. leave undoes
+// it.
+func (c *call) lock(from, to int64, across bool) error {
+	h := c.h
+	if c.span = h.blocks.lock(from, to, across, c.deadline); c.span == nil {
+		return h.errorOf(c.op, from, fmt.Errorf("waiting for another write of the block: %w", lateError(h.opts.Timeout)))
+	}
+	if !across && !h.blocks.hasOrphan(from, to) {
+		return nil
+	}
+	for i := range h.made.Load() {
+		if err := h.lanes[i].Load().awaitWrites(from, to, !across, c.lane != nil, c.deadline); err != nil {
+			return h.errorOf(c.op, from, fmt.Errorf("waiting for an earlier write of the block: %w", err))
+		}
+	}
+	return nil
+}
+
+// writeAcross writes p at off, which are not whole blocks.
 func (c *call) writeAcross(p []byte, off int64) (n int, err error) {
 	block := c.h.blockMask + 1
 	first := off &^ c.h.blockMask
 	end := off + int64(len(p))
 	last := (end - 1) &^ c.h.blockMask
+	if err := c.lock(first, last+block, true); err != nil {
+		return 0, err
+	}
 	both := make([]byte, 2*block)
 	e := &edges{}
 	read := func(b []byte, at int64) error {
@@ -129,13 +157,13 @@ func (c *call) flush() error {
 // next.
 func (c *call) take(at, to int64) (*op, error) {
 	begun := c.lane != nil
+	small := to-at <= c.h.small
 	if !begun {
-		if err := c.admit(); err != nil {
+		if err := c.admit(small); err != nil {
 			return nil, c.h.errorOf(c.op, at, err)
 		}
 	}
 	l := c.lane
-	small := to-at <= l.small.size
 	want := 1
 	if !small {
 		want = int((to-1)/l.big.size - at/l.big.size + 1)
@@ -151,6 +179,7 @@ func (c *call) take(at, to int64) (*op, error) {
 			end = min(to, (at/l.big.size+1)*l.big.size)
 		}
 		o.req.Op, o.req.Flags, o.req.Offset, o.req.Buf = c.op, c.h.flags, at, o.mem[:end-at]
+		o.from, o.to, o.across = at, end, c.op == poller.Write && c.span != nil && c.span.across
 		at = end
 	}
 	if c.op == poller.Flush {
@@ -159,9 +188,9 @@ func (c *call) take(at, to int64) (*op, error) {
 	return head, nil
 }
 
-// admit picks a lane and makes Close wait for the call.
-func (c *call) admit() error {
-	l, err := c.h.pick()
+// admit picks a lane, small as in pick, and makes Close wait for the call.
+func (c *call) admit(small bool) error {
+	l, err := c.h.pick(small)
 	if err != nil {
 		return err
 	}
@@ -173,13 +202,14 @@ func (c *call) admit() error {
 }
 
 // run has the wave done that begins with head. On error the ops are not the call's
-// any more.
+// any more. It is errBlocked if the call has to lock before.
 func (c *call) run(head *op) error {
 	offset := head.req.Offset
-	if err := c.lane.run(head, c.deadline); err != nil {
-		return c.h.errorOf(c.op, offset, err)
+	err := c.lane.run(head, c.op != poller.Write || c.span != nil, c.deadline)
+	if err == nil || err == errBlocked {
+		return err
 	}
-	return nil
+	return c.h.errorOf(c.op, offset, err)
 }
 
 // give gives the ops of a wave back.
@@ -189,5 +219,8 @@ func (c *call) give(head *op) { c.lane.give(head) }
 func (c *call) leave() {
 	if c.lane != nil {
 		c.lane.exit()
+	}
+	if c.span != nil {
+		c.h.blocks.unlock(c.span)
 	}
 }

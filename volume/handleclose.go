@@ -5,6 +5,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -16,6 +17,9 @@ import (
 // open, in which case the device stays open. Any goroutine may call it; a second Close
 // is os.ErrClosed.
 func (h *Handle) Close() error {
+	if h.dev == nil {
+		return fmt.Errorf("closing a Handle that neither Open nor NewHandle has made: %w", os.ErrInvalid)
+	}
 	h.mu.Lock()
 	already := h.closed.Swap(true)
 	h.mu.Unlock()
@@ -43,11 +47,11 @@ func (l *lane) shut(timeout time.Duration) error {
 	me := &party{wake: make(chan bool, 1), asleep: true}
 	l.mu.Lock()
 	l.closing, l.closer = true, me
-	for _, c := range []*class{&l.small, &l.large} {
-		for p := c.waiters.first; p != nil; {
+	for _, list := range []*parties{&l.blocked, &l.small.waiters, &l.large.waiters} {
+		for p := list.first; p != nil; {
 			next := p.next
 			if !p.begun {
-				c.waiters.remove(p)
+				list.remove(p)
 				l.settleOne(p, refused)
 			}
 			p = next

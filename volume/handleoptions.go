@@ -4,6 +4,7 @@ package volume
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -34,16 +35,20 @@ type Options struct {
 	// of which any part cannot be polled is refused with poller.ErrNotPollable;
 	// PollIfPossible polls what can be; PollNever sends everything plain.
 	Polling poller.Polling
-	// Timeout is how long one call may take; 0 is without end. A call that takes
-	// longer fails with an error that answers to os.ErrDeadlineExceeded. Its I/O
-	// may still happen after that; the caller's slice is not touched any more.
+	// Timeout is how long one call may take, waiting for a buffer or for another
+	// write of the same block included; 0 is without end. A call that takes longer
+	// fails with an error that answers to os.ErrDeadlineExceeded. Its I/O may still
+	// happen after that; the caller's slice is not touched any more. A write of
+	// whole blocks that happens so late may replace what a later one has written
+	// there (see Handle).
 	Timeout time.Duration
 	// Queues is how many queues there may be at most, each with a ring and a
 	// goroutine that polls for all while there is I/O; 0 means half of GOMAXPROCS,
 	// at least 1 and at most 8. More than 1024 are refused.
 	Queues int
 	// Depth is how many requests each queue may have in flight; 0 means 256. What
-	// the device grants may be less, and then requests wait.
+	// the device grants may be less, and then requests wait. Refused is a Depth
+	// whose buffers, a page and 8 KiB for each, would exceed poller.MaxArena.
 	Depth int
 	// CloseTimeout is how long Close waits for calls in progress; 0 means 10 s.
 	CloseTimeout time.Duration
@@ -56,6 +61,12 @@ const (
 	defaultCloseTimeout = 10 * time.Second
 )
 
+// maxHandleDepth is what the buffers of a lane allow at most, where blocks and the
+// alignment of buffers take no more than a page.
+func maxHandleDepth() int64 {
+	return poller.MaxArena / (int64(os.Getpagesize()) + largeTransfer/largeShare + 1)
+}
+
 // withDefaults returns o with every zero replaced by its meaning, or says what is
 // wrong with it.
 func (o Options) withDefaults() (Options, error) {
@@ -64,6 +75,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("option Queues is %d, must be from 0 to %d", o.Queues, maxHandleQueues)
 	case o.Depth < 0:
 		return o, fmt.Errorf("option Depth is %d, must not be negative", o.Depth)
+	case int64(o.Depth) > maxHandleDepth():
+		return o, fmt.Errorf("option Depth is %d, must not be more than %d: the buffers of a queue would exceed %d bytes",
+			o.Depth, maxHandleDepth(), int64(poller.MaxArena))
 	case o.Timeout < 0:
 		return o, fmt.Errorf("option Timeout is %v, must not be negative; 0 is none", o.Timeout)
 	case o.Polling > poller.PollNever:

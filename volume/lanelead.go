@@ -58,10 +58,16 @@ func (l *lane) lead(me *party) bool {
 		// batch of what would otherwise be submitted one by one: where the
 		// drive is as fast as a poll that is all the depth there is.
 		if woken != nil || l.calls > l.waves.n+l.small.waiters.n+l.large.waiters.n {
+			stopped := l.stopped
 			l.mu.Unlock()
 			tell(woken)
 			runtime.Gosched()
 			l.mu.Lock()
+			if me.fate != pending || l.stopped != stopped {
+				// Nobody woke the leader for that, as it was not in Wait.
+				back = 0
+				continue
+			}
 			l.collect()
 		}
 		timeout := l.patience()
@@ -114,8 +120,11 @@ func (l *lane) collect() {
 func (l *lane) settle(n int) (woken *party) {
 	for _, r := range l.done[:n] {
 		o := &l.ops[r.Tag]
-		o.out = false
+		l.notOut(o)
 		if o.orphan {
+			if o.across {
+				l.blocks.isBack(o)
+			}
 			l.release(o)
 			continue
 		}
@@ -145,13 +154,15 @@ func tell(woken *party) {
 	}
 }
 
-// succeed appoints who leads next, and returns it if it has to be told. Of the waves it takes the last: it
-// will wait longest, so that the lane changes hands no more than once for each time
-// that the drive takes.
+// succeed appoints who leads next, and returns it if it has to be told. Of the waves it
+// takes the last: it will wait longest, so that the lane changes hands no more than once
+// for each time that the drive takes.
 func (l *lane) succeed() *party {
 	next := l.waves.last
 	if next == nil && l.out > 0 && l.broken == nil && !l.stopped {
 		switch {
+		case l.blocked.first != nil:
+			next = l.blocked.first
 		case l.small.waiters.first != nil:
 			next = l.small.waiters.first
 		case l.large.waiters.first != nil:
@@ -167,20 +178,20 @@ func (l *lane) succeed() *party {
 	return next
 }
 
-// patience returns how long the leader may wait: until the first deadline of all.
-// There is no timer for any call, and the clock is read once a turn, where calls have
-// deadlines at all.
+// patience returns how long the leader may wait: until the first deadline of all, which
+// it notes. There is no timer for any call, and the clock is read once a turn, where
+// calls have deadlines at all.
 func (l *lane) patience() time.Duration {
 	if !l.timed {
 		return -1
 	}
 	first := int64(0)
-	for _, list := range []*parties{&l.waves, &l.small.waiters, &l.large.waiters} {
+	for _, list := range [...]*parties{&l.waves, &l.blocked, &l.small.waiters, &l.large.waiters} {
 		if p := list.first; p != nil && p.deadline != 0 && (first == 0 || p.deadline < first) {
 			first = p.deadline
 		}
 	}
-	if first == 0 {
+	if l.until = first; first == 0 {
 		return -1
 	}
 	return time.Duration(max(first-clock.Now(), 0))
@@ -190,22 +201,23 @@ func (l *lane) patience() time.Duration {
 func (l *lane) expire() {
 	now := clock.Now()
 	l.abandon(&l.waves, expired, now)
-	for _, c := range []*class{&l.small, &l.large} {
-		l.turnAway(c, expired, now)
+	for _, list := range [...]*parties{&l.blocked, &l.small.waiters, &l.large.waiters} {
+		l.turnAway(list, expired, now)
 	}
 }
 
 // abandonAll settles every party that waits for I/O or for an op.
 func (l *lane) abandonAll(f fate) {
 	l.abandon(&l.waves, f, 0)
-	l.turnAway(&l.small, f, 0)
-	l.turnAway(&l.large, f, 0)
+	l.turnAway(&l.blocked, f, 0)
+	l.turnAway(&l.small.waiters, f, 0)
+	l.turnAway(&l.large.waiters, f, 0)
 }
 
-// turnAway settles those who wait for an op; with now, only those that are late.
-func (l *lane) turnAway(c *class, f fate, now int64) {
-	for p := c.waiters.first; p != nil && (now == 0 || c.waiters.due(now)); p = c.waiters.first {
-		c.waiters.remove(p)
+// turnAway settles those who have no ops; with now, only those that are late.
+func (l *lane) turnAway(list *parties, f fate, now int64) {
+	for p := list.first; p != nil && (now == 0 || list.due(now)); p = list.first {
+		list.remove(p)
 		l.settleOne(p, f)
 	}
 }
@@ -228,7 +240,7 @@ func (l *lane) abandon(list *parties, f fate, now int64) {
 		if o := &l.ops[r.Tag]; o.head.party.fate == pending {
 			kept = append(kept, r)
 		} else {
-			o.out = false
+			l.notOut(o)
 		}
 	}
 	l.unsent = kept
@@ -238,7 +250,7 @@ func (l *lane) abandon(list *parties, f fate, now int64) {
 		for o := p.ops.next; o != nil; {
 			next := o.next
 			if o.out {
-				o.orphan = true
+				l.orphan(o)
 			} else {
 				l.release(o)
 			}
@@ -254,6 +266,7 @@ func (l *lane) abandon(list *parties, f fate, now int64) {
 func (l *lane) settleBroken(n int, err error) {
 	woken := l.settle(n)
 	l.broken = err
+	l.lacks.Store(l.lacks.Load() | noQueue)
 	l.collect()
 	l.abandonAll(ringLost)
 	if l.closer != nil {

@@ -24,20 +24,27 @@ type op struct {
 	party  party
 	out    bool
 	orphan bool
+	// from and to are the blocks of a write, across says that it is one within
+	// blocks. They are set before it is out, and stay until it is free. watched
+	// says that parties are blocked by it.
+	from, to int64
+	across   bool
+	watched  bool
 }
 
 // class is the ops of a lane whose buffers have one size.
 type class struct {
 	size int64 // bytes of each buffer that are used
 	free *op
+	flag uint32 // of the lane, set while free is nil
 	// waiters wait for one of them, in which case none is free: what is given
 	// back goes to the first of these, so that nobody overtakes them.
 	waiters parties
 }
 
-// party is somebody who waits in a lane: a call for its wave or for a free op, or
-// Close. All of it is guarded by the lane's mutex, save that its owner may read what
-// fate has come to once it has been woken.
+// party is somebody who waits in a lane: a call for its wave, for a free op, or for a
+// write of the same blocks to come back; or Close. All of it is guarded by the lane's
+// mutex, save that its owner may read what fate has come to once it has been woken.
 //
 // Whoever settles the fate of a party sends false on wake, unless the party leads the
 // lane or is not asleep, and so will see it. true is sent to make one lead that is
@@ -51,7 +58,8 @@ type party struct {
 	left     int   // ops of the wave that are out
 	ops      *op   // the wave
 	got      *op   // what a call that waited for an op was given
-	begun    bool  // that call has done I/O before
+	on       *op   // what blocks a call
+	begun    bool  // the call has had ops before, and Close waits for it
 
 	prev, next *party
 }
@@ -69,7 +77,7 @@ const (
 )
 
 func (p *party) reset(deadline int64) {
-	p.fate, p.asleep, p.deadline, p.left, p.ops, p.got = pending, true, deadline, 0, nil, nil
+	p.fate, p.asleep, p.deadline, p.left, p.ops, p.got, p.on = pending, true, deadline, 0, nil, nil, nil
 }
 
 // strangers are parties without an op.

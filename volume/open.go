@@ -32,14 +32,17 @@ var (
 // members until Close: for writing alone, for reading beside other readers.
 //
 // Nothing is written unless the volume is opened for writing and every check has
-// passed: all members are there, once, as they were when the volume was created,
-// with nothing of anybody else's on them, and, unless Options.Polling says
-// otherwise, can be polled. Then superblocks that an interrupted creation or a torn
-// write has left behind are completed.
+// passed: opts make sense, all members are there, once, as they were when the volume
+// was created, with nothing of anybody else's on them, and, unless Options.Polling
+// says otherwise, can be polled. Then superblocks that an interrupted creation or a
+// torn write has left behind are completed.
 //
 // The error answers to one of those above, to poller.ErrNotPollable, or to
 // fs.ErrPermission, and names the device, the cause and the cure.
 func Open(opts Options) (*Handle, error) {
+	if _, err := opts.withDefaults(); err != nil {
+		return nil, fmt.Errorf("opening a volume: %w", err)
+	}
 	opened, err := assembly.Open(context.Background(), assembly.OpenOptions{
 		Volume:  opts.Volume,
 		Where:   assembly.Where{Devices: opts.Devices, Patience: opts.Patience},
