@@ -56,6 +56,7 @@ func TestStatsCount(t *testing.T) {
 		}
 		three := dev.Stats()
 		check("after 3 rounds", three, 3)
+		check("of the queue", r.Queue.Stats(), 3)
 		for range 2 {
 			round()
 		}
@@ -64,6 +65,7 @@ func TestStatsCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("after Close", dev.Stats(), 5)
+		check("of the queue, after Close", r.Queue.Stats(), 5)
 		check("3 rounds, looked at later", three, 3)
 		if dev.Stats().Name == "" {
 			t.Error("a device without a name")
@@ -85,6 +87,11 @@ func TestStatsOfTwoQueues(t *testing.T) {
 		s := dev.Stats()
 		if n := writes(s); n != 2 {
 			t.Errorf("%d writes, want 2", n)
+		}
+		for _, r := range []*devtest.Rig{a, b} {
+			if own := r.Queue.Stats(); writes(own) != 1 || own.Members != nil {
+				t.Errorf("a queue has %d writes and %d members, want 1 and none", writes(own), len(own.Members))
+			}
 		}
 		// Both went to the first chunk, so to the first of the members.
 		for i := range s.Members {

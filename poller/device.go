@@ -49,6 +49,10 @@ type Queue interface {
 	// polled I/O is out it spins, yielding to other goroutines; with only plain
 	// I/O out it sleeps in the kernel.
 	Wait(min int, done []*Request, timeout time.Duration) (int, error)
+	// Stats returns the counters of this queue alone: no name, and no members. It
+	// may be called by any goroutine at any time, and after Close, which is when it
+	// has counted everything.
+	Stats() Stats
 	// Close drains the queue, at most QueueConfig.CloseTimeout long. Requests
 	// still out get their results set before it returns. What did not finish in
 	// time gets ErrNotDrained, is counted in Close's error, and the memory that
@@ -104,6 +108,10 @@ type QueueConfig struct {
 	// times MaxTransfer bytes that is closed with the queue; Limits().Arena
 	// gives access to it.
 	Arena *Arena
+	// NoFixedBuffers keeps the arena from being registered with the rings. I/O
+	// costs more then, as its pages are pinned each time; it is for comparisons, and
+	// for those who have little locked memory (RLIMIT_MEMLOCK).
+	NoFixedBuffers bool
 	// CloseTimeout bounds Close; 0 means 10 s.
 	CloseTimeout time.Duration
 	// Waker, where there is one, lets other goroutines end a Wait of this queue

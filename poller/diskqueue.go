@@ -147,6 +147,9 @@ func (q *diskQueue) Limits() Limits {
 	return l
 }
 
+// Stats implements Node.
+func (q *diskQueue) Stats() Stats { return q.rec.Snapshot() }
+
 // Outstanding implements Node.
 func (q *diskQueue) Outstanding() int { return q.out }
 

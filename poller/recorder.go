@@ -206,7 +206,7 @@ func (s *Recorders) Remove(r *Recorder) {
 	defer s.mu.Unlock()
 	r.Publish()
 	delete(s.open, r)
-	s.closed = s.closed.add(r.Snapshot())
+	s.closed = s.closed.Add(r.Snapshot())
 }
 
 // Open returns how many are open.
@@ -222,7 +222,7 @@ func (s *Recorders) Sum(name string) Stats {
 	defer s.mu.Unlock()
 	sum := s.closed
 	for r := range s.open {
-		sum = sum.add(r.Snapshot())
+		sum = sum.Add(r.Snapshot())
 	}
 	sum.Name = name
 	return sum

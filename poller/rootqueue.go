@@ -18,6 +18,9 @@ type rootQueue Tree
 // Limits implements Queue.
 func (q *rootQueue) Limits() Limits { return q.root.Limits() }
 
+// Stats implements Queue.
+func (q *rootQueue) Stats() Stats { return q.root.Stats() }
+
 // Submit implements Queue.
 func (q *rootQueue) Submit(reqs []*Request) (int, error) {
 	t := (*Tree)(q)

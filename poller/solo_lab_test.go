@@ -46,6 +46,8 @@ func (p *pair) Poll(done []*Request) (n int, err error) {
 	return n, err
 }
 
+func (p *pair) Stats() Stats { return Stats{} }
+
 func (p *pair) Outstanding() int { return p.leaves[0].out + p.leaves[1].out }
 
 func (p *pair) Close() error {

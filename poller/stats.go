@@ -85,8 +85,8 @@ type Counters struct {
 // Sub returns what happened since old, a snapshot of the same device.
 func (s Stats) Sub(old Stats) Stats { return s.combine(old, hist.Histogram.Sub, sub) }
 
-// add returns the sum of two snapshots of the same device's queues.
-func (s Stats) add(other Stats) Stats { return s.combine(other, hist.Histogram.Add, add) }
+// Add returns the sum of two snapshots, of queues of the same device.
+func (s Stats) Add(other Stats) Stats { return s.combine(other, hist.Histogram.Add, add) }
 
 func sub(a, b uint64) uint64 { return a - b }
 func add(a, b uint64) uint64 { return a + b }

@@ -34,6 +34,7 @@ func (h *handing) Poll(done []*Request) (int, error) {
 	return 1, nil
 }
 
+func (h *handing) Stats() Stats     { return Stats{} }
 func (h *handing) Outstanding() int { return h.out }
 
 // A wait that hands polled I/O down while it takes requests from a list polls for

@@ -48,8 +48,9 @@ type Tree struct {
 	// plain ring has the entry that waits for its event, which is counted nowhere.
 	waker      *Waker
 	wakerArmed bool
-	// fixed says that the arena is registered with every ring.
-	fixed bool
+	// fixed says that the arena is registered with every ring, unfixed that it is
+	// not to be.
+	fixed, unfixed bool
 
 	// now is the clock reading of the current batch, in nanoseconds.
 	now int64
@@ -73,7 +74,7 @@ func joinTree(cfg QueueConfig) (_ QueueConfig, root bool, _ error) {
 		return cfg, false, nil
 	}
 	clock.Start()
-	t := &Tree{arena: cfg.Arena, timeout: cfg.CloseTimeout, waker: cfg.Waker}
+	t := &Tree{arena: cfg.Arena, timeout: cfg.CloseTimeout, waker: cfg.Waker, unfixed: cfg.NoFixedBuffers}
 	if t.arena == nil {
 		if cfg.MaxTransfer > MaxArena/int64(cfg.Depth) {
 			return cfg, false, fmt.Errorf("queue of %d requests of %d bytes: the default arena would exceed %d bytes; ask for less, or bring an arena",
@@ -121,7 +122,7 @@ func (t *Tree) makeRings() error {
 	if err := plain.RegisterFiles(fds); err != nil {
 		return fmt.Errorf("ring for plain I/O: %w", err)
 	}
-	t.fixed = plain.RegisterMemory(t.arena.mem) == nil
+	t.fixed = !t.unfixed && plain.RegisterMemory(t.arena.mem) == nil
 	for _, leaf := range t.leaves {
 		if leaf.disk.notPollable != nil {
 			continue

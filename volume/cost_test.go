@@ -87,8 +87,9 @@ func (q *costQueue) Poll(done []*poller.Request) (int, error) {
 	return n, nil
 }
 
-func (q *costQueue) Outstanding() int { return len(q.flying) }
-func (q *costQueue) Close() error     { return nil }
+func (q *costQueue) Stats() poller.Stats { return q.rec.Snapshot() }
+func (q *costQueue) Outstanding() int    { return len(q.flying) }
+func (q *costQueue) Close() error        { return nil }
 
 // costSide is one of the things compared.
 type costSide struct {

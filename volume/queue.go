@@ -154,6 +154,9 @@ func (q *queue) Limits() poller.Limits {
 	return l
 }
 
+// Stats implements poller.Node.
+func (q *queue) Stats() poller.Stats { return q.rec.Snapshot() }
+
 // Outstanding implements poller.Node.
 func (q *queue) Outstanding() int { return q.out }
 

@@ -205,6 +205,9 @@ func (q *memQueue) move(f flight) {
 	q.rec.Finish(r, q.tree.Now())
 }
 
+// Stats implements poller.Node.
+func (q *memQueue) Stats() poller.Stats { return q.rec.Snapshot() }
+
 // Outstanding implements poller.Node.
 func (q *memQueue) Outstanding() int { return len(q.flying) + q.finished.Len() }
 

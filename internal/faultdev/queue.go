@@ -154,6 +154,9 @@ func (q *queue) complete(s *slot, err error) {
 	q.finished.Push(r)
 }
 
+// Stats implements poller.Node.
+func (q *queue) Stats() poller.Stats { return q.rec.Snapshot() }
+
 // Outstanding implements poller.Node.
 func (q *queue) Outstanding() int { return len(q.slots) - len(q.free) + q.finished.Len() }
 
