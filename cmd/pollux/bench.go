@@ -194,7 +194,7 @@ func (f *benchFlags) job() bench.Job {
 		Runtime: time.Duration(f.runtime),
 		Size:    int64(f.size),
 		IOSize:  int64(f.ioSize),
-		HiPri:   bool(f.hipri),
+		HiPri:   percent(bool(f.hipri)),
 		Seed:    f.seed,
 	}
 	switch {
@@ -206,4 +206,12 @@ func (f *benchFlags) job() bench.Job {
 		j.Runtime = defaultRuntime
 	}
 	return j
+}
+
+// percent is how many of a hundred I/Os are polled.
+func percent(hipri bool) int {
+	if hipri {
+		return 100
+	}
+	return 0
 }

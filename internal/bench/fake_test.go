@@ -87,6 +87,8 @@ func (q *fakeQueue) Limits() poller.Limits {
 	return l
 }
 
+func (q *fakeQueue) Stats() poller.Stats { return q.rec.Snapshot() }
+
 func (q *fakeQueue) Submit(reqs []*poller.Request) (int, error) {
 	for i, r := range reqs {
 		if q.dev.room > 0 && len(q.inFlight) == q.dev.room {
@@ -133,11 +135,13 @@ func (q *fakeQueue) finish(r *poller.Request) {
 	}
 	r.N = len(r.Buf)
 	there := q.dev.data[r.Offset : r.Offset+int64(r.N)]
+	q.dev.mu.Lock()
 	if r.Op == poller.Write {
 		copy(there, r.Buf)
 	} else if !q.dev.lazy {
 		copy(r.Buf, there)
 	}
+	q.dev.mu.Unlock()
 	if !q.dev.miscount {
 		q.rec.Finish(r, 1000)
 	}

@@ -4,7 +4,10 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"pollux/internal/hist"
@@ -50,6 +53,11 @@ type FioQuantity struct {
 	StdDev     decimal     `json:"stddev"`
 	N          uint64      `json:"N"`
 	Percentile percentiles `json:"percentile,omitempty"`
+	// Bins are all buckets that have any, by the latency that stands for them, as in
+	// fio's json+ (FullBins).
+	Bins bins `json:"bins,omitempty"`
+
+	latency hist.Histogram
 }
 
 // QueueInfo is what fio has no key for.
@@ -60,10 +68,18 @@ type QueueInfo struct {
 	// PolledIOs and PlainIOs add up to the total_ios of read and write.
 	PolledIOs uint64 `json:"polled_ios"`
 	PlainIOs  uint64 `json:"plain_ios"`
+	// Polled and Plain are both apart, where there are both.
+	Polled *ModeRates `json:"polled,omitempty"`
+	Plain  *ModeRates `json:"plain,omitempty"`
+	// NumJobs is how many goroutines did the job, IOsPerJob what each did.
+	NumJobs   int      `json:"numjobs"`
+	IOsPerJob []uint64 `json:"ios_per_job"`
 	// Fallbacks counts I/O that was to be polled and was sent plain, by reason.
+	// Where jobs ran beside each other nobody knows whose it was, nor whose the
+	// Retries, the Splits and the interrupts were: they are those of the group.
 	Fallbacks map[string]uint64 `json:"fallbacks"`
-	// Polls and EmptyPolls, those that found nothing, are of the device's
-	// queue; Retries and Splits of the drives below it.
+	// Polls and EmptyPolls, those that found nothing, are of the job's
+	// queues; Retries and Splits of the drives below them.
 	Polls      uint64 `json:"polls"`
 	EmptyPolls uint64 `json:"empty_polls"`
 	Retries    uint64 `json:"retries"`
@@ -72,6 +88,51 @@ type QueueInfo struct {
 	WorkerThreads   int      `json:"iou_wrk_threads"`
 	InterruptsPerIO *decimal `json:"interrupts_per_io"`
 	Interrupted     bool     `json:"interrupted"`
+}
+
+// ModeRates are of the I/Os of a job that were polled, or were not, reads and writes
+// together.
+type ModeRates struct {
+	TotalIOs uint64      `json:"total_ios"`
+	IOPS     decimal     `json:"iops"`
+	CLat     FioQuantity `json:"clat_ns"`
+}
+
+// GroupInfo is what is known only of all jobs together that ran at once.
+type GroupInfo struct {
+	// Runtime is in ms, from when the last ramp time was over.
+	Runtime    int64             `json:"runtime"`
+	PolledIOs  uint64            `json:"polled_ios"`
+	PlainIOs   uint64            `json:"plain_ios"`
+	IOPS       decimal           `json:"iops"`
+	Fallbacks  map[string]uint64 `json:"fallbacks"`
+	Retries    uint64            `json:"retries"`
+	Splits     uint64            `json:"splits"`
+	Workers    int               `json:"iou_wrk_threads"`
+	Interrupts *uint64           `json:"interrupts"`
+	// InterruptsPerPlainIO counts on polled I/O to cause none.
+	InterruptsPerIO      *decimal `json:"interrupts_per_io"`
+	InterruptsPerPlainIO *decimal `json:"interrupts_per_plain_io"`
+}
+
+// bins is an object whose keys are nanoseconds, in order.
+type bins []bin
+
+type bin struct {
+	ns    int64
+	count uint64
+}
+
+// MarshalJSON implements json.Marshaler.
+func (bs bins) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, bin := range bs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `"%d":%d`, bin.ns, bin.count)
+	}
+	return append(b, '}'), nil
 }
 
 // decimal has six places, as fio's have.
@@ -133,10 +194,81 @@ func (r Result) Fio() FioJob {
 		WorkerThreads: r.Workers,
 		Interrupted:   r.Interrupted,
 	}
+	job.Pollux.NumJobs, job.Pollux.IOsPerJob = max(len(r.IOsPerJob), 1), r.IOsPerJob
+	if r.Beside {
+		job.Pollux.Fallbacks = nil
+	}
+	if polled > 0 && job.Pollux.PlainIOs > 0 {
+		job.Pollux.Polled, job.Pollux.Plain = r.modeRates(poller.Polled), r.modeRates(poller.Plain)
+	}
 	if perIO, ok := r.InterruptsPerIO(); ok {
 		job.Pollux.InterruptsPerIO = (*decimal)(&perIO)
 	}
 	return job
+}
+
+// Latency returns that of all I/Os of one mode, reads and writes together.
+func (r Result) Latency(mode poller.Mode) hist.Histogram {
+	return r.Stats.IO[poller.Read][mode].Latency.Add(r.Stats.IO[poller.Write][mode].Latency)
+}
+
+func (r Result) modeRates(mode poller.Mode) *ModeRates {
+	latency := r.Latency(mode)
+	return &ModeRates{
+		TotalIOs: latency.Count(),
+		IOPS:     decimal(perSecond(latency.Count(), r.Elapsed)),
+		CLat:     fioQuantity(latency),
+	}
+}
+
+// Fio returns what is known of the jobs together.
+func (g Group) Fio() *GroupInfo {
+	var polled, total uint64
+	for _, op := range []poller.Op{poller.Read, poller.Write} {
+		polled += g.Stats.IO[op][poller.Polled].Latency.Count()
+	}
+	total = ioCount(g.Stats)
+	r := Result{Stats: g.Stats}
+	info := &GroupInfo{
+		Runtime:   g.Elapsed.Milliseconds(),
+		PolledIOs: polled,
+		PlainIOs:  total - polled,
+		IOPS:      decimal(perSecond(total, g.Elapsed)),
+		Fallbacks: r.Fallbacks(),
+		Retries:   r.sum(func(c poller.Counters) uint64 { return c.Retries }),
+		Splits:    r.sum(func(c poller.Counters) uint64 { return c.Splits }),
+		Workers:   g.Workers,
+	}
+	if g.InterruptsKnown {
+		info.Interrupts = &g.Interrupts
+		info.InterruptsPerIO = ratio(decimal(g.Interrupts), decimal(total))
+		info.InterruptsPerPlainIO = ratio(decimal(g.Interrupts), decimal(total-polled))
+	}
+	return info
+}
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// FullBins puts the buckets of every distribution into a job, which makes fio's json+.
+func (j *FioJob) FullBins() {
+	all := []*FioQuantity{&j.Read.CLat, &j.Write.CLat}
+	for _, mode := range []*ModeRates{j.Pollux.Polled, j.Pollux.Plain} {
+		if mode != nil {
+			all = append(all, &mode.CLat)
+		}
+	}
+	for _, q := range all {
+		for i, n := range q.latency.Buckets {
+			if n > 0 {
+				q.Bins = append(q.Bins, bin{hist.UpperBound(i), n})
+			}
+		}
+	}
 }
 
 func (r Result) fioRates(op poller.Op) FioRates {
@@ -159,7 +291,7 @@ func (r Result) fioRates(op poller.Op) FioRates {
 }
 
 func fioQuantity(h hist.Histogram) FioQuantity {
-	q := FioQuantity{N: h.Count()}
+	q := FioQuantity{N: h.Count(), latency: h}
 	if q.N == 0 {
 		return q
 	}
@@ -171,7 +303,7 @@ func fioQuantity(h hist.Histogram) FioQuantity {
 	return q
 }
 
-// options are those that were given or stood for, in fio's spelling.
+// options are those that were given or stand for what is done, in fio's spelling.
 func (j Job) options() map[string]string {
 	o := map[string]string{
 		"name":    j.Name,
@@ -181,14 +313,40 @@ func (j Job) options() map[string]string {
 		"size":    FormatSize(j.Size),
 		"hipri":   "0",
 	}
-	if j.HiPri {
-		o["hipri"] = "1"
+	set := func(is bool, name, value string) {
+		if is {
+			o[name] = value
+		}
 	}
-	if j.Runtime > 0 {
-		o["runtime"] = j.Runtime.String()
-	}
-	if j.IOSize > 0 {
-		o["io_size"] = FormatSize(j.IOSize)
+	set(j.HiPri == 100, "hipri", "1")
+	set(j.HiPri > 0 && j.HiPri < 100, "hipri", fmt.Sprintf("%d%%", j.HiPri))
+	set(j.NumJobs > 1, "numjobs", strconv.Itoa(j.NumJobs))
+	set(j.RW.Reads() && j.RW.Writes(), "rwmixread", strconv.Itoa(j.RWMixRead))
+	set(j.IODepthBatch > 0, "iodepth_batch", strconv.Itoa(j.IODepthBatch))
+	set(j.BatchCompleteMin > 0, "iodepth_batch_complete_min", strconv.Itoa(j.BatchCompleteMin))
+	set(j.BatchCompleteMax > 0, "iodepth_batch_complete_max", strconv.Itoa(j.BatchCompleteMax))
+	set(j.NoFixedBufs, "fixedbufs", "0")
+	set(j.DSync, "sync", "dsync")
+	set(j.NoWait, "nowait", "1")
+	set(j.Priority != 0, "prio", strconv.Itoa(int(j.Priority&(1<<13-1))))
+	set(j.Priority>>13 != 0, "prioclass", strconv.Itoa(int(j.Priority>>13)))
+	set(j.Offset > 0, "offset", FormatSize(j.Offset))
+	set(j.Runtime > 0, "runtime", j.Runtime.String())
+	set(j.RampTime > 0, "ramp_time", j.RampTime.String())
+	set(j.IOSize > 0, "io_size", FormatSize(j.IOSize))
+	set(j.RateIOPS > 0, "rate_iops", strconv.Itoa(j.RateIOPS))
+	set(j.Seed != 0, "randseed", strconv.FormatUint(j.Seed, 10))
+	if read, write := splitText(j.BSSplit[poller.Read]), splitText(j.BSSplit[poller.Write]); read != "" || write != "" {
+		o["bssplit"] = cmp.Or(read, FormatSize(j.BS)+"/100") + "," + cmp.Or(write, FormatSize(j.BS)+"/100")
 	}
 	return o
+}
+
+// splitText is fio's bssplit of one operation.
+func splitText(shares []SizeShare) string {
+	var parts []string
+	for _, s := range shares {
+		parts = append(parts, fmt.Sprintf("%s/%d", FormatSize(s.BS), s.Percent))
+	}
+	return strings.Join(parts, ":")
 }

@@ -40,6 +40,8 @@ type Environment struct {
 	Size        int64        `json:"size"`
 	BlockSize   int64        `json:"block_size"`
 	Members     []MemberInfo `json:"members"`
+	// Group is of all jobs together.
+	Group *GroupInfo `json:"group,omitempty"`
 	// Warnings are the lines that also went to the standard error.
 	Warnings []string `json:"warnings"`
 	// Error is what ended the bench, "" if nothing did.

@@ -75,7 +75,7 @@ func compare(t *testing.T, path string, ours, fios any) {
 }
 
 func TestJSONFigures(t *testing.T) {
-	result, report := reportOf(t, Job{RW: RandRW, IODepth: 4, IOSize: 1000 * 4096, HiPri: true})
+	result, report := reportOf(t, Job{RW: RandRW, IODepth: 4, IOSize: 1000 * 4096, HiPri: 100})
 	var b bytes.Buffer
 	if err := report.WriteJSON(&b); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestSweep(t *testing.T) {
 	dev := newFake(1 << 20)
 	dev.grant = 100
 	var steps []Step
-	job := Job{RW: RandRead, IOSize: 100 * 4096, HiPri: true}
+	job := Job{RW: RandRead, IOSize: 100 * 4096, HiPri: 100}
 	rows, _, err := Sweep(t.Context(), dev, job, 3, func(s Step) { steps = append(steps, s) })
 	if err != nil || len(rows) != 16 || len(steps) != 48 {
 		t.Fatalf("%d rows, %d steps, %v", len(rows), len(steps), err)
@@ -151,7 +151,7 @@ func TestSweepWithoutPolling(t *testing.T) {
 func TestSweepKeepsWhatWasMeasured(t *testing.T) {
 	dev := newFake(1 << 20)
 	step := 0
-	rows, _, err := Sweep(t.Context(), dev, Job{IOSize: 10 * 4096, HiPri: true}, 1, func(Step) {
+	rows, _, err := Sweep(t.Context(), dev, Job{IOSize: 10 * 4096, HiPri: 100}, 1, func(Step) {
 		if step++; step == 4 {
 			dev.failAt = 5
 		}

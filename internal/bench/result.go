@@ -10,21 +10,41 @@ import (
 	"pollux/poller"
 )
 
-// Result is what one run measured.
+// Group is what jobs that ran at once measured together.
+type Group struct {
+	// Results are those of the jobs, in their order.
+	Results []Result
+	// Elapsed, Stats (of the device) and Interrupts are from when the last ramp time
+	// was over until all jobs had ended.
+	Elapsed         time.Duration
+	Stats           poller.Stats
+	Interrupts      uint64
+	InterruptsKnown bool
+	Workers         int
+	NotPollable     error
+	Interrupted     bool
+}
+
+// Result is what one job measured.
 type Result struct {
 	// Job is the job with its defaults filled in.
 	Job Job
-	// IODepth is the depth that the device granted.
+	// IODepth is the depth that the device granted, to each of NumJobs.
 	IODepth int
 	// FixedBuffers says that the memory was registered with every ring.
 	FixedBuffers bool
 	// Elapsed is from before the first I/O was submitted until the last came
 	// back.
 	Elapsed time.Duration
-	// Stats are those of the device, of the run alone.
+	// Stats are those of the job's queues; with Members, which are counted by the
+	// device as a whole, where no other job ran beside it.
 	Stats poller.Stats
+	// IOsPerJob is how many I/Os each of NumJobs did.
+	IOsPerJob []uint64
+	// Beside says that other jobs ran at the same time.
+	Beside bool
 	// Interrupts is how many the NVMe drives of the host raised meanwhile, if
-	// InterruptsKnown.
+	// InterruptsKnown, which they are where no other job ran beside it.
 	Interrupts      uint64
 	InterruptsKnown bool
 	// Workers is how many io_uring worker threads the process had at the end.
@@ -66,9 +86,7 @@ func (r Result) Rates(op poller.Op) Rates {
 }
 
 // count returns how many I/Os the statistics have, of those without error.
-func (r Result) count() uint64 {
-	return r.Rates(poller.Read).IOs + r.Rates(poller.Write).IOs
-}
+func (r Result) count() uint64 { return ioCount(r.Stats) }
 
 // InterruptsPerIO returns the NVMe interrupts per I/O, false if unknown.
 func (r Result) InterruptsPerIO() (float64, bool) {

@@ -15,25 +15,67 @@ import (
 // The Result holds what was measured, also when there is an error. That answers
 // to ErrJob where the job does not fit the device.
 func Run(ctx context.Context, dev poller.Device, job Job) (Result, error) {
-	job, err := job.prepare(dev.Limits())
-	if err != nil {
-		return Result{Job: job}, err
-	}
-	if job.Runtime == 0 && job.IOSize == 0 {
-		return Result{Job: job}, fmt.Errorf("%w: it has no end; set runtime or io-size", ErrJob)
-	}
-	return runSession(ctx, dev, job, (*session).generate)
+	group, err := RunJobs(ctx, dev, []Job{job})
+	return group.Results[0], err
 }
 
-// generate is the loop that is measured. What has come back goes out again as
-// the batch that it came in.
+// RunJobs is Run for jobs that run at once, each with as many goroutines and queues
+// as NumJobs says. All begin together. Each ends by itself, but when an I/O fails all
+// do. The Group has one Result for each job, also when there is an error.
+func RunJobs(ctx context.Context, dev poller.Device, jobs []Job) (Group, error) {
+	g := &group{dev: dev}
+	out := Group{Results: make([]Result, len(jobs))}
+	for i, job := range jobs {
+		job, err := job.prepare(dev.Limits())
+		if err == nil && job.Runtime == 0 && job.IOSize == 0 {
+			err = fmt.Errorf("%w: it has no end; set runtime or io-size", ErrJob)
+		}
+		if err != nil {
+			if len(jobs) > 1 {
+				err = fmt.Errorf("job %s: %w", job.Name, err)
+			}
+			out.Results[i].Job = job
+			return out, err
+		}
+		out.Results[i].Job = job
+		g.add(job, (*session).generate)
+	}
+	err := g.run(ctx, &out)
+	return out, err
+}
+
+// runAlone runs loop, of one goroutine, as a job that is prepared.
+func runAlone(ctx context.Context, dev poller.Device, job Job, loop func(*session) error) (Result, error) {
+	job.NumJobs = 1
+	g := &group{dev: dev}
+	g.add(job, loop)
+	out := Group{Results: []Result{{Job: job}}}
+	err := g.run(ctx, &out)
+	return out.Results[0], err
+}
+
+// generate is the loop that is measured.
+func (s *session) generate() error {
+	if s.job.simple() {
+		return s.generateSimply()
+	}
+	return s.generateBatches()
+}
+
+// simple says that generateSimply does all that the job asks for.
+func (j Job) simple() bool {
+	return j.IODepthBatch == 0 && j.BatchCompleteMin <= 1 && j.BatchCompleteMax == 0 && j.RateIOPS == 0 &&
+		j.BSSplit[poller.Read] == nil && j.BSSplit[poller.Write] == nil
+}
+
+// generateSimply sends what has come back out again, as the batch that it came in.
 //
 //	reqs ──► Submit ──► device ──► Wait ──► batch ──┐
 //	           ▲                                    │ next offset
 //	           └────────────────────────────────────┘
-func (s *session) generate() error {
+func (s *session) generateSimply() error {
 	queue, batch := s.queue, s.batch
-	next := newOffsets(s.job)
+	next := newOffsets(s.job, s.number)
 	limit := uint64(s.job.ios())
 	ready := int(min(limit, uint64(len(s.reqs))))
 	copy(batch, s.reqs[:ready])
@@ -79,13 +121,13 @@ func (s *session) generate() error {
 
 var errNothingAccepted = errors.New("an empty queue took no request: an error in pollux")
 
-// fail remembers the first error of an I/O and ends the run.
+// fail remembers the first error of an I/O and ends the run, of all jobs.
 func (s *session) fail(err error) {
 	s.out.errors++
 	if s.out.ioErr == nil {
 		s.out.ioErr = err
 	}
-	s.stop.Store(true)
+	s.group.stopAll()
 }
 
 // drain takes back what is still out.

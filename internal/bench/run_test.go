@@ -21,7 +21,7 @@ func TestRunCountsEveryIO(t *testing.T) {
 				for _, batch := range []int{0, 1} {
 					dev := newFake(1 << 20)
 					dev.room, dev.batch = room, batch
-					job := Job{RW: rw, IODepth: depth, IOSize: 1001 * 4096, HiPri: true}
+					job := Job{RW: rw, IODepth: depth, IOSize: 1001 * 4096, HiPri: 100}
 					result, err := Run(t.Context(), dev, job)
 					if err != nil {
 						t.Fatalf("%v, depth %d, room %d, batch %d: %v", rw, depth, room, batch, err)
@@ -130,7 +130,7 @@ func TestRunNoticesAMiscount(t *testing.T) {
 func TestRunSaysWhatWasGranted(t *testing.T) {
 	dev := newFake(1 << 20)
 	dev.grant, dev.pollable = 5, false
-	result, err := Run(t.Context(), dev, Job{IODepth: 64, IOSize: 1 << 20, HiPri: true})
+	result, err := Run(t.Context(), dev, Job{IODepth: 64, IOSize: 1 << 20, HiPri: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

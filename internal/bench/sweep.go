@@ -52,9 +52,9 @@ type Step struct {
 // The rows are in the order of the depths, plain before polled. When ctx is
 // cancelled or a run fails, they are of what was measured so far.
 func Sweep(ctx context.Context, dev poller.Device, job Job, rounds int, progress func(Step)) ([]Row, Result, error) {
-	modes := []bool{false}
-	if job.HiPri {
-		modes = append(modes, true)
+	modes := []int{0}
+	if job.HiPri > 0 {
+		modes = append(modes, 100)
 	}
 	points := make([][]Result, len(SweepDepths)*len(modes))
 	var last Result
@@ -65,7 +65,7 @@ measure:
 			step := job
 			step.IODepth, step.HiPri = SweepDepths[i/len(modes)], modes[i%len(modes)]
 			if progress != nil {
-				progress(Step{round + 1, rounds, step.IODepth, step.HiPri})
+				progress(Step{round + 1, rounds, step.IODepth, step.HiPri > 0})
 			}
 			// Each round draws other blocks, both modes of it the same.
 			step.Seed += uint64(round)
@@ -82,7 +82,7 @@ measure:
 			continue
 		}
 		row := newRow(results)
-		if modes[i%len(modes)] && len(points[i-1]) != 0 {
+		if modes[i%len(modes)] > 0 && len(points[i-1]) != 0 {
 			off := newRow(points[i-1])
 			row.LatencyRatio = ratio(row.LatencyUS, off.LatencyUS)
 			row.IOPSRatio = ratio(row.IOPS, off.IOPS)
@@ -95,7 +95,7 @@ measure:
 // newRow sums up the rounds of a point.
 func newRow(results []Result) Row {
 	row := Row{Polling: "off", QD: results[0].Job.IODepth, Granted: results[0].IODepth}
-	if results[0].Job.HiPri {
+	if results[0].Job.HiPri > 0 {
 		row.Polling = "on"
 	}
 	var latencies, iops []float64

@@ -46,7 +46,7 @@ func (m *Mismatch) Error() string {
 	return s
 }
 
-// Verify writes a pattern to the first job.Size bytes of dev, every block once,
+// Verify writes a pattern to the job's part of dev, every block once,
 // then reads all of it back and compares every byte. A job whose RW only reads
 // compares with what an earlier Verify of the same seed wrote. Random workloads
 // go through the blocks in a scattered order.
@@ -60,17 +60,7 @@ func Verify(ctx context.Context, dev poller.Device, job Job) (_ Verified, result
 		passes = []RW{Write, Read}
 	}
 	for _, rw := range passes {
-		pass := job
-		pass.RW, pass.Runtime, pass.IOSize = rw, 0, 0
-		pass, err := pass.prepare(dev.Limits())
-		if err == nil && (pass.Size%8 != 0 || pass.BS%8 != 0) {
-			err = fmt.Errorf("%w: verify needs a bs and a size that 8 divides", ErrJob)
-		}
-		if err != nil {
-			return found, results, err
-		}
-		v := newVerifier(pass, job.RW.Random(), &found)
-		result, err := runSession(ctx, dev, pass, v.pass)
+		result, err := verifyPass(ctx, dev, job, rw, &found)
 		results = append(results, result)
 		if err != nil || result.Interrupted {
 			return found, results, err
@@ -80,4 +70,26 @@ func Verify(ctx context.Context, dev poller.Device, job Job) (_ Verified, result
 		return found, results, found.First
 	}
 	return found, results, nil
+}
+
+// Fill writes the pattern of Verify to the job's part of dev, every block once.
+func Fill(ctx context.Context, dev poller.Device, job Job) (Result, error) {
+	return verifyPass(ctx, dev, job, Write, &Verified{})
+}
+
+func verifyPass(ctx context.Context, dev poller.Device, job Job, rw RW, found *Verified) (Result, error) {
+	pass := job
+	pass.RW, pass.Runtime, pass.RampTime, pass.IOSize = rw, 0, 0, 0
+	pass, err := pass.prepare(dev.Limits())
+	switch {
+	case err != nil:
+	case pass.Size%8 != 0 || pass.BS%8 != 0:
+		err = fmt.Errorf("%w: verify needs a bs and a size that 8 divides", ErrJob)
+	case pass.BSSplit[poller.Read] != nil || pass.BSSplit[poller.Write] != nil || pass.NumJobs > 1:
+		err = fmt.Errorf("%w: verify takes neither bssplit nor numjobs", ErrJob)
+	}
+	if err != nil {
+		return Result{Job: pass}, err
+	}
+	return runAlone(ctx, dev, pass, newVerifier(pass, job.RW.Random(), found).pass)
 }

@@ -18,7 +18,7 @@ func TestVerifyFindsNothingWrong(t *testing.T) {
 				for _, room := range []int{0, 2} {
 					dev := newFake(1<<20 + 512) // so that the last block is shorter
 					dev.room, dev.batch = room, 2
-					job := Job{RW: rw, BS: bs, IODepth: depth, Seed: 3, HiPri: true}
+					job := Job{RW: rw, BS: bs, IODepth: depth, Seed: 3, HiPri: 100}
 					found, results, err := Verify(t.Context(), dev, job)
 					if err != nil || found.Bytes != 1<<20+512 || found.WrongBlocks != 0 || len(results) != 2 {
 						t.Fatalf("%v, bs %d, depth %d, room %d: %+v, %d results, %v", rw, bs, depth, room, found, len(results), err)

@@ -83,8 +83,9 @@ func (v *verifier) pass(s *session) error {
 
 // prepare fills in the next block. The last one of the device may be shorter.
 func (v *verifier) prepare(r *poller.Request) {
-	r.Offset = int64(v.block) * v.job.BS
-	r.Buf = r.Buf[:min(v.job.BS, v.job.Size-r.Offset)]
+	at := int64(v.block) * v.job.BS
+	r.Offset = v.job.Offset + at
+	r.Buf = r.Buf[:min(v.job.BS, v.job.Size-at)]
 	if v.block += v.stride; v.block >= v.blocks {
 		v.block -= v.blocks
 	}
@@ -125,7 +126,7 @@ func (v *verifier) mismatch(r *poller.Request, at int) *Mismatch {
 	fillPattern(want[:], v.start, r.Offset+int64(word))
 	m.Expected = want[at-word]
 	from := belongsAt(binary.LittleEndian.Uint64(r.Buf[word:]), v.start)
-	if from >= 0 && from < v.job.Size && from%8 == 0 {
+	if from >= v.job.Offset && from-v.job.Offset < v.job.Size && from%8 == 0 {
 		m.BelongsAt = from
 	}
 	return m
