@@ -19,15 +19,17 @@ import (
 
 // FioJob is one of jobs.
 type FioJob struct {
-	JobName    string            `json:"jobname"`
-	GroupID    int               `json:"groupid"`
-	Error      int               `json:"error"`
-	Elapsed    int64             `json:"elapsed"`
-	Options    map[string]string `json:"job options"`
-	Read       FioRates          `json:"read"`
-	Write      FioRates          `json:"write"`
-	JobRuntime int64             `json:"job_runtime"`
-	Pollux     QueueInfo         `json:"pollux"`
+	JobName string            `json:"jobname"`
+	GroupID int               `json:"groupid"`
+	Error   int               `json:"error"`
+	Elapsed int64             `json:"elapsed"`
+	Options map[string]string `json:"job options"`
+	Read    FioRates          `json:"read"`
+	Write   FioRates          `json:"write"`
+	// Trim is there for programs that add up all three; nothing is trimmed.
+	Trim       FioRates  `json:"trim"`
+	JobRuntime int64     `json:"job_runtime"`
+	Pollux     QueueInfo `json:"pollux"`
 }
 
 // FioRates is read or write of a job.
@@ -43,6 +45,19 @@ type FioRates struct {
 	DropIOs  uint64      `json:"drop_ios"`
 	CLat     FioQuantity `json:"clat_ns"`
 	Lat      FioQuantity `json:"lat_ns"`
+	// The rest is over the half seconds that lie within the run: bw in KiB/s, bw_agg
+	// the mean's percentage of bw.
+	BWMin       uint64  `json:"bw_min"`
+	BWMax       uint64  `json:"bw_max"`
+	BWAgg       decimal `json:"bw_agg"`
+	BWMean      decimal `json:"bw_mean"`
+	BWDev       decimal `json:"bw_dev"`
+	BWSamples   int     `json:"bw_samples"`
+	IOPSMin     uint64  `json:"iops_min"`
+	IOPSMax     uint64  `json:"iops_max"`
+	IOPSMean    decimal `json:"iops_mean"`
+	IOPSStdDev  decimal `json:"iops_stddev"`
+	IOPSSamples int     `json:"iops_samples"`
 }
 
 // FioQuantity is a distribution in nanoseconds.
@@ -224,7 +239,7 @@ func (r Result) modeRates(mode poller.Mode) *ModeRates {
 // Fio returns what is known of the jobs together.
 func (g Group) Fio() *GroupInfo {
 	var polled, total uint64
-	for _, op := range []poller.Op{poller.Read, poller.Write} {
+	for _, op := range operations {
 		polled += g.Stats.IO[op][poller.Polled].Latency.Count()
 	}
 	total = ioCount(g.Stats)
@@ -287,6 +302,7 @@ func (r Result) fioRates(op poller.Op) FioRates {
 	}
 	out.Lat = out.CLat
 	out.Lat.Percentile = nil // fio has them in clat alone
+	out.fillSamples(r.Samples[op])
 	return out
 }
 

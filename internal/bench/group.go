@@ -40,7 +40,10 @@ type group struct {
 type jobSessions struct {
 	job      Job
 	sessions []*session
-	rampEnd  time.Time
+	// rampEnd is from when the job is measured, which it is since measuring is true.
+	rampEnd   time.Time
+	measuring bool
+	samples   [2]Samples // by operation; the sampler's
 }
 
 // setStart sets the time from which the job is measured to when its first goroutine
@@ -51,6 +54,7 @@ func (js *jobSessions) setStart() {
 			js.rampEnd = s.start
 		}
 	}
+	js.measuring = js.job.RampTime == 0
 }
 
 // add adds a job that is prepared.
@@ -108,7 +112,11 @@ func (g *group) run(ctx context.Context, out *Group) error {
 		}
 	}
 	stopTimers := g.startTimers(time.Now())
+	quit, sampler := make(chan struct{}), sync.WaitGroup{}
+	sampler.Go(func() { g.sample(quit) })
 	err := g.await(ctx, finished)
+	close(quit)
+	sampler.Wait()
 	stopTimers()
 	g.measure(out, before, err == nil)
 	out.Interrupted = ctx.Err() != nil
@@ -155,7 +163,7 @@ func (g *group) startTimers(start time.Time) (stop func()) {
 			after(ramp, func() {
 				g.mu.Lock()
 				defer g.mu.Unlock()
-				js.rampEnd = time.Now()
+				js.rampEnd, js.measuring = time.Now(), true
 				for _, s := range js.sessions {
 					s.ramped = s.queue.Stats()
 				}
@@ -240,7 +248,7 @@ func (g *group) measure(out *Group, before poller.Stats, ended bool) {
 	}
 	for i, js := range g.jobs {
 		r := &out.Results[i]
-		r.NotPollable = out.NotPollable
+		r.NotPollable, r.Samples = out.NotPollable, js.samples
 		r.IODepth, r.FixedBuffers = len(js.sessions[0].reqs), true
 		jobEnd := js.rampEnd
 		for n, s := range js.sessions {
@@ -310,7 +318,7 @@ func (g *group) verdict(out *Group, before poller.Stats) error {
 // ioCount returns how many reads and writes without error there are.
 func ioCount(s poller.Stats) uint64 {
 	n := uint64(0)
-	for _, op := range []poller.Op{poller.Read, poller.Write} {
+	for _, op := range operations {
 		for _, io := range s.IO[op] {
 			n += io.Latency.Count()
 		}

@@ -75,6 +75,11 @@ func TestRampTimeIsNotMeasured(t *testing.T) {
 	if result.Elapsed < 40*time.Millisecond || result.Elapsed > 5*time.Second || result.count() == 0 || result.count() >= total {
 		t.Errorf("%v, %d of %d I/Os", result.Elapsed, result.count(), total)
 	}
+	for _, s := range result.Samples {
+		if len(s.IOPS) != 0 {
+			t.Errorf("%d samples of half a second in 50 ms", len(s.IOPS))
+		}
+	}
 	if in := ioCount(result.Stats); in != result.IOsPerJob[0]+result.IOsPerJob[1] {
 		t.Errorf("%d I/Os, of the two %v", in, result.IOsPerJob)
 	}

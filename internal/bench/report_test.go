@@ -55,6 +55,9 @@ func compare(t *testing.T, path string, ours, fios any) {
 	}
 	switch ours := ours.(type) {
 	case map[string]any:
+		if strings.HasSuffix(path, "/bins") {
+			return // keys are latencies
+		}
 		for key, value := range ours {
 			// What is ours, and options, whose values the user gives.
 			if strings.HasPrefix(key, "pollux") || key == "job options" || key == "schema_version" {

@@ -41,6 +41,8 @@ type Result struct {
 	Stats poller.Stats
 	// IOsPerJob is how many I/Os each of NumJobs did.
 	IOsPerJob []uint64
+	// Samples are rates in the course of the run, by operation.
+	Samples [2]Samples
 	// Beside says that other jobs ran at the same time.
 	Beside bool
 	// Interrupts is how many the NVMe drives of the host raised meanwhile, if

@@ -22,7 +22,9 @@ type session struct {
 	// batch, where looking at the clock costs nearly as much as a poll, and it
 	// is on time however slow the device is: pollers yield now and then, which
 	// lets the runtime see to its timers.
-	stop  atomic.Bool
+	stop atomic.Bool
+	// ended is set by the goroutine when its loop has.
+	ended atomic.Bool
 	start time.Time
 	// ramped is what the queue had counted when the ramp time was over.
 	ramped poller.Stats
@@ -90,6 +92,7 @@ func (s *session) open(dev poller.Device, queues int) (err error) {
 func (s *session) run() {
 	s.out.err = s.loop(s)
 	s.out.end = time.Now()
+	s.ended.Store(true)
 	// Before Close, as the threads end with the rings.
 	s.out.workers, _ = blockdev.WorkerThreads()
 	if err := s.queue.Close(); s.out.err == nil {
