@@ -20,7 +20,9 @@ type offsets struct {
 	base   int64
 	random bool
 	varied bool
-	vary   variation
+	// special is true unless random alone is.
+	special bool
+	vary    variation
 }
 
 // variation is what differs between the I/Os of a job beside their offsets.
@@ -62,6 +64,7 @@ func newOffsets(j Job, number int) offsets {
 		}
 	}
 	o.varied = mixed || o.vary.split || j.HiPri > 0 && j.HiPri < 100
+	o.special = o.varied || !o.random
 	for op := range o.vary.ops {
 		v := &o.vary.ops[op]
 		v.plain, v.polled = j.flags(poller.Op(op), false), j.flags(poller.Op(op), true)
@@ -84,15 +87,23 @@ func (o *offsets) set(r *poller.Request) {
 	x ^= x << 17
 	o.state = x
 	block, _ := bits.Mul64(x, o.blocks)
+	r.Offset = int64(block)*o.bs + o.base
+	if o.special {
+		o.setSpecial(r)
+	}
+}
+
+// setSpecial is for all but I/Os at random offsets that are otherwise alike. Apart, it
+// leaves set small enough to be inlined.
+func (o *offsets) setSpecial(r *poller.Request) {
 	if !o.random {
-		block = o.block
+		r.Offset = int64(o.block)*o.bs + o.base
 		if o.block++; o.block == o.blocks {
 			o.block = 0
 		}
 	}
-	r.Offset = int64(block)*o.bs + o.base
 	if o.varied {
-		o.setVaried(r, mix(x))
+		o.setVaried(r, mix(o.state))
 	}
 }
 
