@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,9 @@ var errInterrupted = errors.New("ended early by a signal: the figures are of wha
 func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 	if err := f.check(devices); err != nil {
 		return err
+	}
+	if ignored := f.jobs.Ignored; len(ignored) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "pollux: ignored, as it cannot matter here: "+strings.Join(ignored, ", "))
 	}
 	if f.writes() && !f.destructive {
 		what := devices[0]
@@ -54,14 +59,32 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 	if err != nil {
 		b.report.Pollux.Error = oneLine(err.Error())
 	}
-	write := b.report.WriteText
-	if f.json {
-		write = b.report.WriteJSON
-	}
-	if e := write(cmd.OutOrStdout()); err == nil {
+	if e := b.print(cmd.OutOrStdout()); err == nil {
 		err = e
 	}
 	return err
+}
+
+// print writes the report where the flags say.
+func (b *benchRun) print(stdout io.Writer) error {
+	f := b.flags
+	write := b.report.WriteText
+	if f.format != formatText {
+		write = b.report.WriteJSON
+	}
+	if f.format == formatJSONPlus {
+		for i := range b.report.Jobs {
+			b.report.Jobs[i].FullBins()
+		}
+	}
+	if f.output == "" {
+		return write(stdout)
+	}
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(f.output, text.Bytes(), 0o644)
 }
 
 // cure adds to an error what helps against it.
@@ -112,13 +135,14 @@ func (b *benchRun) describe() {
 		Chunk:       geometry.Chunk(),
 		Size:        l.Size,
 		BlockSize:   l.BlockSize,
+		Ignored:     b.flags.jobs.Ignored,
 	}
 	f := b.flags
 	for _, d := range b.vol.disks {
 		m := bench.MemberInfo{Path: d.Info().Path, Size: d.Info().Size, Polled: true}
 		if why := d.Limits().NotPollable; why != nil {
 			m.Polled, m.NotPolled = false, oneLine(why.Error())
-			if f.hipri {
+			if f.jobs.Polls() {
 				b.warn("%v; going on by interrupts", why)
 			}
 		}
@@ -128,22 +152,39 @@ func (b *benchRun) describe() {
 
 // measure runs what the flags ask for.
 func (b *benchRun) measure(ctx context.Context) error {
-	switch f := b.flags; {
-	case f.sweep:
-		return b.sweep(ctx)
-	case f.verify:
-		return b.verify(ctx)
+	f := b.flags
+	jobs := f.prepare(b.vol.Limits())
+	if err := bench.Check(b.vol.Limits(), jobs); err != nil {
+		return err
 	}
-	job := b.flags.job()
-	stop := b.progress(job)
-	result, err := bench.Run(ctx, b.vol, job)
+	if f.fill {
+		if err := b.fill(ctx, jobs); err != nil || ctx.Err() != nil {
+			return err
+		}
+	} else if !f.writes() && !f.verify && neverWritten(b.vol, jobs) {
+		b.warn("all that was looked at reads as zeros, as on a drive that was never written: it answers from its mapping table, faster than where data is; --fill --destructive writes first")
+	}
+	switch {
+	case f.sweep:
+		return b.sweep(ctx, jobs[0])
+	case f.verify:
+		return b.verify(ctx, jobs[0])
+	}
+	stop := b.progress(jobs)
+	group, err := bench.RunJobs(ctx, b.vol, jobs)
 	stop()
-	b.add(result)
+	for _, r := range group.Results {
+		b.add(r)
+	}
+	if b.measured {
+		b.report.Pollux.Group = group.Fio()
+		b.warnWorkers(group.Workers)
+	}
 	return err
 }
 
-func (b *benchRun) sweep(ctx context.Context) error {
-	rows, last, err := bench.Sweep(ctx, b.vol, b.flags.job(), b.flags.rounds, b.step)
+func (b *benchRun) sweep(ctx context.Context, job bench.Job) error {
+	rows, _, err := bench.Sweep(ctx, b.vol, job, b.flags.rounds, b.step)
 	b.clearProgress()
 	b.report.Rows = rows
 	b.measured = len(rows) > 0
@@ -159,18 +200,17 @@ func (b *benchRun) sweep(ctx context.Context) error {
 	if granted > 0 {
 		b.warn("the volume grants a depth of %d: deeper rows are of that", granted)
 	}
-	last.Workers = workers
-	b.warnWorkers(last)
+	b.warnWorkers(workers)
 	return err
 }
 
-func (b *benchRun) verify(ctx context.Context) error {
-	job := b.flags.job()
-	stop := b.progress(job)
+func (b *benchRun) verify(ctx context.Context, job bench.Job) error {
+	stop := b.progress([]bench.Job{job})
 	found, results, err := bench.Verify(ctx, b.vol, job)
 	stop()
 	for _, r := range results {
 		b.add(r)
+		b.warnWorkers(r.Workers)
 	}
 	if b.measured {
 		b.report.Verify = &found
@@ -182,7 +222,7 @@ func (b *benchRun) verify(ctx context.Context) error {
 	geometry := b.vol.Geometry()
 	wrong.Member, wrong.MemberOffset, _ = geometry.At(wrong.Offset)
 	return fmt.Errorf("%s: %w; %d blocks of %s differ: the drive, or another program wrote there",
-		b.vol.disks[wrong.Member].Info().Path, wrong, found.WrongBlocks, bench.FormatSize(job.BS))
+		b.vol.disks[wrong.Member].Info().Path, wrong, found.WrongBlocks, bench.FormatSize(results[len(results)-1].Job.BS))
 }
 
 // add puts a result into the report.
@@ -195,13 +235,12 @@ func (b *benchRun) add(r bench.Result) {
 	if r.IODepth > 0 && r.IODepth < r.Job.IODepth {
 		b.warn("the volume grants a depth of %d, not %d: its drives hold no more at once", r.IODepth, r.Job.IODepth)
 	}
-	b.warnWorkers(r)
 }
 
 // warnWorkers tells when polled I/O is not what was measured.
-func (b *benchRun) warnWorkers(r bench.Result) {
-	if r.Workers > 0 && bool(b.flags.hipri) && r.NotPollable == nil {
-		b.warn("%d io_uring worker threads: the kernel polls in them instead of in the caller, which is slow; use a smaller --iodepth or --bs", r.Workers)
+func (b *benchRun) warnWorkers(workers int) {
+	if workers > 0 && b.flags.jobs.Polls() && b.vol.Limits().NotPollable == nil {
+		b.warn("%d io_uring worker threads: the kernel polls in them instead of in the caller, which is slow; use a smaller --iodepth or --bs", workers)
 	}
 }
 

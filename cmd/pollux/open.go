@@ -34,7 +34,7 @@ func (s stack) Close() error {
 func (f *benchFlags) open(args []string) (stack, error) {
 	polling := poller.PollRequired
 	switch {
-	case !bool(f.hipri):
+	case !f.jobs.Polls():
 		polling = poller.PollNever
 	case f.allowUnpolled:
 		polling = poller.PollIfPossible

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"pollux/internal/bench"
+	"pollux/internal/hist"
 	"pollux/poller"
 )
 
@@ -30,7 +31,7 @@ func (b *benchRun) clearProgress() {
 // progress shows a line every second until the returned function is called. It
 // reads the volume's statistics, as any observer may, and costs the generator
 // nothing.
-func (b *benchRun) progress(job bench.Job) (stop func()) {
+func (b *benchRun) progress(jobs []bench.Job) (stop func()) {
 	if !b.onTerminal() {
 		return func() {}
 	}
@@ -39,20 +40,17 @@ func (b *benchRun) progress(job bench.Job) (stop func()) {
 		defer close(ended)
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
-		start := time.Now()
-		last, before := start, b.total()
-		first := before
+		start, first := time.Now(), b.vol.Stats()
+		last, before := start, first
 		for {
 			select {
 			case <-quit:
 				b.clearProgress()
 				return
 			case now := <-ticker.C:
-				total := b.total()
-				rate := float64(total.ios-before.ios) / now.Sub(last).Seconds()
-				b.show("%s IOPS, %.0f %%", humanize.Comma(int64(rate)),
-					100*b.share(job, now.Sub(start), total.bytes-first.bytes))
-				last, before = now, total
+				stats := b.vol.Stats()
+				b.show("%s", liveLine(stats.Sub(before), now.Sub(last))+b.timeLeft(jobs, now.Sub(start), stats.Sub(first)))
+				last, before = now, stats
 			}
 		}
 	}()
@@ -60,6 +58,62 @@ func (b *benchRun) progress(job bench.Job) (stop func()) {
 		close(quit)
 		<-ended
 	}
+}
+
+// liveLine is what happened in so much time.
+func liveLine(s poller.Stats, d time.Duration) string {
+	var latency hist.Histogram
+	var polled, bytes uint64
+	for _, op := range []poller.Op{poller.Read, poller.Write} {
+		for mode, io := range s.IO[op] {
+			latency = latency.Add(io.Latency)
+			bytes += io.Bytes
+			if poller.Mode(mode) == poller.Polled {
+				polled += io.Latency.Count()
+			}
+		}
+	}
+	n := latency.Count()
+	line := fmt.Sprintf("%s IOPS, %s/s", humanize.Comma(int64(float64(n)/d.Seconds())), humanize.IBytes(uint64(float64(bytes)/d.Seconds())))
+	if n > 0 {
+		line += fmt.Sprintf(", p99 %.0f us, %d %% polled", float64(latency.Percentile(99))/1e3, 100*polled/n)
+	}
+	return line
+}
+
+// timeLeft says how much longer it takes, "" if that cannot be told yet. since is what
+// happened since the start.
+func (b *benchRun) timeLeft(jobs []bench.Job, elapsed time.Duration, since poller.Stats) string {
+	left := time.Duration(0)
+	var want, done int64
+	for _, j := range jobs {
+		left = max(left, j.RampTime+j.Runtime-elapsed)
+		if j.Runtime > 0 {
+			continue
+		}
+		size := j.IOSize * int64(max(j.NumJobs, 1))
+		if size == 0 { // all of it once
+			if size = j.Size; size == 0 {
+				size = b.vol.Limits().Size - j.Offset
+			}
+			if b.flags.verify && j.RW.Writes() {
+				size *= 2 // written and read back
+			}
+		}
+		want += size
+	}
+	for _, op := range []poller.Op{poller.Read, poller.Write} {
+		for _, io := range since.IO[op] {
+			done += int64(io.Bytes)
+		}
+	}
+	if want > 0 && done > 0 {
+		left = max(left, time.Duration(float64(elapsed)*float64(max(want-done, 0))/float64(done)))
+	}
+	if want > 0 && done == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %v left", left.Round(time.Second))
 }
 
 // step shows what a sweep is about to measure.
@@ -72,39 +126,4 @@ func (b *benchRun) step(s bench.Step) {
 		polling = "on"
 	}
 	b.show("round %d of %d: depth %d, polling %s", s.Round, s.Rounds, s.QD, polling)
-}
-
-// totals are what progress is made of.
-type totals struct{ ios, bytes uint64 }
-
-func (b *benchRun) total() (t totals) {
-	stats := b.vol.Stats()
-	for _, op := range []poller.Op{poller.Read, poller.Write} {
-		for _, io := range stats.IO[op] {
-			t.ios += io.Latency.Count()
-			t.bytes += io.Bytes
-		}
-	}
-	return t
-}
-
-// share returns how much of the job is done, from 0 to 1.
-func (b *benchRun) share(job bench.Job, elapsed time.Duration, bytes uint64) float64 {
-	want := job.IOSize
-	if b.flags.verify {
-		if want = job.Size; want == 0 {
-			want = b.vol.Limits().Size
-		}
-		if job.RW.Writes() {
-			want *= 2 // written and read back
-		}
-	}
-	done := 0.0
-	if want > 0 {
-		done = float64(bytes) / float64(want)
-	}
-	if job.Runtime > 0 {
-		done = max(done, float64(elapsed)/float64(job.Runtime))
-	}
-	return min(done, 1)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pollux/internal/fio"
 )
 
 // run is the program: it returns the exit code.
@@ -108,18 +110,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 // fioSpelling lets flags be written as fio writes its options: with underscores,
 // and by their second names.
 func fioSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	name = strings.ReplaceAll(name, "_", "-")
-	switch name {
-	case "readwrite":
-		name = "rw"
-	case "blocksize":
-		name = "bs"
-	case "timeout":
-		name = "runtime"
-	case "randseed":
-		name = "seed"
-	}
-	return pflag.NormalizedName(name)
+	return pflag.NormalizedName(fio.Canonical(name))
 }
 
 // oneLine joins the lines of what libraries say.

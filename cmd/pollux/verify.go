@@ -8,11 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"pollux/internal/bench"
+	"pollux/internal/fio"
 )
 
 // newVerify is a bench --verify of a volume that needs to know nothing of benches.
 func newVerify() *cobra.Command {
-	f := &benchFlags{bs: 64 << 10, hipri: true, verify: true, rounds: defaultRounds}
+	f := &benchFlags{
+		verify: true,
+		rounds: defaultRounds,
+		// What the user says comes later, and wins.
+		options: []fio.Option{{Name: "bs", Value: "64k"}, {Name: "iodepth", Value: "8"}},
+	}
 	verifyOnly := false
 	cmd := &cobra.Command{
 		Use:   "verify NAME|UUID",
@@ -39,10 +45,11 @@ SIGINT or SIGTERM ends it early, with exit code 1.
 			if f.destructive && verifyOnly {
 				return usageError("--destructive and --verify-only exclude each other")
 			}
-			f.rw = rwFlag(bench.Write)
+			rw := bench.Write
 			if verifyOnly {
-				f.rw = rwFlag(bench.Read)
+				rw = bench.Read
 			}
+			f.options = append(f.options, fio.Option{Name: "rw", Value: rw.String()})
 			// The workload is as good as given.
 			f.given = func(name string) bool { return name == "rw" || cmd.Flags().Changed(name) }
 			if !f.destructive && !verifyOnly {
@@ -60,11 +67,13 @@ SIGINT or SIGTERM ends it early, with exit code 1.
 	flags.SortFlags = false
 	flags.BoolVar(&f.destructive, "destructive", false, "allow writing: DATA ON THE VOLUME IS LOST")
 	flags.BoolVar(&verifyOnly, "verify-only", false, "only read back what an earlier run of the same --seed wrote")
-	flags.Var(&f.size, "size", "bytes of the volume that are verified, from its start (default all)")
-	flags.Var(&f.bs, "bs", "bytes of one I/O")
-	flags.IntVar(&f.iodepth, "iodepth", 8, "I/Os in flight")
-	flags.Uint64Var(&f.seed, "seed", 0, "of the pattern")
+	f.addJobFlag(flags, "size", "size", "", "bytes of the volume that are verified (default all)")
+	f.addJobFlag(flags, "offset", "size", "", "where these begin")
+	f.addJobFlag(flags, "bs", "size", "64KiB", "bytes of one I/O")
+	f.addJobFlag(flags, "iodepth", "int", "8", "I/Os in flight")
+	f.addJobFlag(flags, "seed", "int", "0", "of the pattern")
+	f.addHiPri(flags)
 	f.addOpening(flags)
-	flags.BoolVar(&f.json, "json", false, "print JSON, as bench does")
+	f.addJSON(flags, "print JSON, as bench does")
 	return cmd
 }

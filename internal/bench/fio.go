@@ -30,6 +30,8 @@ type FioJob struct {
 	Trim       FioRates  `json:"trim"`
 	JobRuntime int64     `json:"job_runtime"`
 	Pollux     QueueInfo `json:"pollux"`
+
+	beside bool
 }
 
 // FioRates is read or write of a job.
@@ -210,7 +212,7 @@ func (r Result) Fio() FioJob {
 		Interrupted:   r.Interrupted,
 	}
 	job.Pollux.NumJobs, job.Pollux.IOsPerJob = max(len(r.IOsPerJob), 1), r.IOsPerJob
-	if r.Beside {
+	if job.beside = r.Beside; r.Beside {
 		job.Pollux.Fallbacks = nil
 	}
 	if polled > 0 && job.Pollux.PlainIOs > 0 {

@@ -79,6 +79,9 @@ func (g *group) run(ctx context.Context, out *Group) error {
 	out.NotPollable = g.dev.Limits().NotPollable
 	for i, s := range g.all {
 		if err := s.open(g.dev, len(g.all)); err != nil {
+			if errors.Is(err, poller.ErrBudget) {
+				err = fmt.Errorf("%w: numjobs adds up to %d queues, more than the device holds I/Os for; use fewer: %w", ErrJob, len(g.all), err)
+			}
 			for _, open := range g.all[:i] {
 				err = errors.Join(err, open.queue.Close())
 			}

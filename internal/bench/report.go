@@ -42,6 +42,8 @@ type Environment struct {
 	Members     []MemberInfo `json:"members"`
 	// Group is of all jobs together.
 	Group *GroupInfo `json:"group,omitempty"`
+	// Ignored are the options that were accepted and did nothing.
+	Ignored []string `json:"ignored,omitempty"`
 	// Warnings are the lines that also went to the standard error.
 	Warnings []string `json:"warnings"`
 	// Error is what ended the bench, "" if nothing did.

@@ -19,6 +19,26 @@ func Run(ctx context.Context, dev poller.Device, job Job) (Result, error) {
 	return group.Results[0], err
 }
 
+// Check says, by an error that answers to ErrJob, whether RunJobs can run jobs on a
+// device with these limits. Fill, Sweep and Verify take jobs without an end, which is
+// not looked at.
+func Check(l poller.Limits, jobs []Job) error {
+	for _, job := range jobs {
+		if job, err := job.prepare(l); err != nil {
+			return named(job, jobs, err)
+		}
+	}
+	return nil
+}
+
+// named says which of several jobs an error is of.
+func named(job Job, all []Job, err error) error {
+	if len(all) > 1 {
+		return fmt.Errorf("job %s: %w", job.Name, err)
+	}
+	return err
+}
+
 // RunJobs is Run for jobs that run at once, each with as many goroutines and queues
 // as NumJobs says. All begin together. Each ends by itself, but when an I/O fails all
 // do. The Group has one Result for each job, also when there is an error.
@@ -31,11 +51,8 @@ func RunJobs(ctx context.Context, dev poller.Device, jobs []Job) (Group, error) 
 			err = fmt.Errorf("%w: it has no end; set runtime or io-size", ErrJob)
 		}
 		if err != nil {
-			if len(jobs) > 1 {
-				err = fmt.Errorf("job %s: %w", job.Name, err)
-			}
 			out.Results[i].Job = job
-			return out, err
+			return out, named(job, jobs, err)
 		}
 		out.Results[i].Job = job
 		g.add(job, (*session).generate)

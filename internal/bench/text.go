@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -18,6 +19,9 @@ func (r Report) WriteText(w io.Writer) error {
 	r.Pollux.text(&b)
 	for _, job := range r.Jobs {
 		job.text(&b)
+	}
+	if len(r.Jobs) > 1 && r.Pollux.Group != nil {
+		r.Pollux.Group.text(&b)
 	}
 	if r.Verify != nil {
 		r.Verify.text(&b)
@@ -47,12 +51,42 @@ func (j FioJob) text(b *strings.Builder) {
 		fmt.Fprintf(b, " (granted: iodepth=%d)", granted)
 	}
 	b.WriteByte('\n')
+	if n := j.Pollux.NumJobs; n > 1 {
+		fmt.Fprintf(b, "  %d jobs, of which each did %s I/Os at least and %s at most\n", n,
+			comma(slices.Min(j.Pollux.IOsPerJob)), comma(slices.Max(j.Pollux.IOsPerJob)))
+	}
 	j.Read.text(b, "read")
 	j.Write.text(b, "write")
+	j.Pollux.Polled.text(b, "polled")
+	j.Pollux.Plain.text(b, "not polled")
 	total := j.Pollux.PolledIOs + j.Pollux.PlainIOs
 	fmt.Fprintf(b, "  polled: %s of %s I/Os", comma(j.Pollux.PolledIOs), comma(total))
+	if j.beside {
+		b.WriteByte('\n') // the rest is known of all jobs together
+		return
+	}
 	fmt.Fprintf(b, ", NVMe interrupts per I/O: %s", optional(j.Pollux.InterruptsPerIO, "%.2f"))
 	fmt.Fprintf(b, ", io_uring worker threads: %d\n", j.Pollux.WorkerThreads)
+}
+
+// text writes nothing where all I/Os were of one mode.
+func (m *ModeRates) text(b *strings.Builder, name string) {
+	if m == nil {
+		return
+	}
+	c := m.CLat
+	fmt.Fprintf(b, "  %s: IOPS=%s (%s I/Os), clat (usec): avg=%.2f, stdev=%.2f, 99.99th=%.2f\n", name, comma(uint64(m.IOPS)), comma(m.TotalIOs),
+		float64(c.Mean)/1e3, float64(c.StdDev)/1e3, c.at(99.99)/1e3)
+}
+
+// at returns the percentile p in nanoseconds.
+func (q FioQuantity) at(p float64) float64 { return float64(q.latency.Percentile(p)) }
+
+// text is the line for several jobs.
+func (g GroupInfo) text(b *strings.Builder) {
+	fmt.Fprintf(b, "all jobs: IOPS=%s, polled: %s of %s I/Os, NVMe interrupts per I/O: %s, per I/O that was not polled: %s, io_uring worker threads: %d\n",
+		comma(uint64(g.IOPS)), comma(g.PolledIOs), comma(g.PolledIOs+g.PlainIOs),
+		optional(g.InterruptsPerIO, "%.2f"), optional(g.InterruptsPerPlainIO, "%.2f"), g.Workers)
 }
 
 // text writes nothing for an operation that did not happen.
