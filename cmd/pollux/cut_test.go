@@ -62,6 +62,9 @@ func traced(t *testing.T, inject string, last cutCall, args ...string) (calls []
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
 	options := []string{"-f", "-qq", "-o", trace, "-e", "signal=none", "-e", "trace=pwrite64,fsync"}
+	if name, _, _ := strings.Cut(inject, ":"); name == "pread64" {
+		options[len(options)-1] += ",pread64" // strace injects into nothing else
+	}
 	if inject != "" {
 		options = append(options, "-e", "inject="+inject)
 	}
