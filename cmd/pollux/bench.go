@@ -68,6 +68,9 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
   # The published table: depths 1 to 128, polling off and on.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --sweep
 
+  # The same, drawn.
+  pollux bench fast --rw randread --sweep --plot sweep.svg
+
   # OVERWRITE the first GiB with a pattern and read it back.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --size 1g --iodepth 16 --verify --destructive
 
@@ -95,6 +98,7 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	f.addJSON(flags, "print JSON in fio's structure (as --output-format json)")
 	flags.Var(&f.format, "output-format", "normal, json, or json+ with all buckets of latencies")
 	flags.StringVar(&f.output, "output", "", "write the report to this file")
+	flags.StringVar(&f.plot, "plot", "", "draw into this file, .svg or .png: a sweep against the depth, else how latencies are distributed")
 	f.addIgnored(flags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, s string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if f.build {

@@ -30,6 +30,7 @@ type benchFlags struct {
 	force         bool
 	format        formatFlag
 	output        string
+	plot          string
 	search        searchFlags
 
 	// options describe the jobs, in the order of the command line.
@@ -156,11 +157,10 @@ func (f *benchFlags) checkModes(faults *faults) {
 	if f.jobs.Len() > 1 && (f.sweep || f.verify) {
 		faults.add("--sweep and --verify take one job; there are %d", f.jobs.Len())
 	}
-	if f.output != "" {
-		// Lest a report is written over a device.
-		if info, err := os.Stat(f.output); err == nil && !info.Mode().IsRegular() {
-			faults.add("--output %s: is no regular file", printable(f.output))
-		}
+	checkOutput(faults, "output", f.output)
+	checkOutput(faults, "plot", f.plot)
+	if f.plot != "" && f.verify {
+		faults.add("--plot and --verify exclude each other")
 	}
 }
 

@@ -59,8 +59,13 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 	if err != nil {
 		b.report.Pollux.Error = oneLine(err.Error())
 	}
+	// The picture first, as what is wrong with it is told in the report.
+	plotted := b.plot()
 	if e := b.print(cmd.OutOrStdout()); err == nil {
 		err = e
+	}
+	if err == nil {
+		err = plotted
 	}
 	return err
 }
@@ -120,6 +125,8 @@ type benchRun struct {
 	vol      stack
 	stderr   io.Writer
 	report   bench.Report
+	results  []bench.Result
+	swept    bench.Job // of a sweep
 	measured bool // there is something to report
 }
 
@@ -184,9 +191,9 @@ func (b *benchRun) measure(ctx context.Context) error {
 }
 
 func (b *benchRun) sweep(ctx context.Context, job bench.Job) error {
-	rows, _, err := bench.Sweep(ctx, b.vol, job, b.flags.rounds, b.step)
+	rows, last, err := bench.Sweep(ctx, b.vol, job, b.flags.rounds, b.step)
 	b.clearProgress()
-	b.report.Rows = rows
+	b.report.Rows, b.swept = rows, last.Job
 	b.measured = len(rows) > 0
 	granted, workers := 0, 0
 	for _, row := range rows {
@@ -232,6 +239,7 @@ func (b *benchRun) add(r bench.Result) {
 	}
 	b.measured = true
 	b.report.Jobs = append(b.report.Jobs, r.Fio())
+	b.results = append(b.results, r)
 	if r.IODepth > 0 && r.IODepth < r.Job.IODepth {
 		b.warn("the volume grants a depth of %d, not %d: its drives hold no more at once", r.IODepth, r.Job.IODepth)
 	}
