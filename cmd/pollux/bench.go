@@ -71,6 +71,9 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
   # The same, drawn.
   pollux bench fast --rw randread --sweep --plot sweep.svg
 
+  # Beside fio on a dm-stripe over the same drives.
+  pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --iodepth 32 --compare fio:/dev/dm-0
+
   # OVERWRITE the first GiB with a pattern and read it back.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --size 1g --iodepth 16 --verify --destructive
 
@@ -92,7 +95,8 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	flags.BoolVar(&f.destructive, "destructive", false, "allow writing: DATA ON THE DEVICES IS LOST")
 	flags.BoolVar(&f.fill, "fill", false, "write all that will be read before it is measured; needs --destructive")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure depths 1, 2, 4 to 128 with polling off and on")
-	flags.IntVar(&f.rounds, "rounds", defaultRounds, "rounds of a sweep; rows are medians of them")
+	flags.IntVar(&f.rounds, "rounds", defaultRounds, "rounds of a sweep or a comparison; what is told are medians of them")
+	flags.StringVar(&f.compare, "compare", "", "do the same with fio, in turns: fio:DEVICE, or fio:members for the drives of the volume")
 	f.addHiPri(flags)
 	f.addOpening(flags)
 	f.addJSON(flags, "print JSON in fio's structure (as --output-format json)")
@@ -131,7 +135,7 @@ func (f *benchFlags) addJobFlags(flags *pflag.FlagSet) {
 		{"iodepth-batch-complete-min", "int", "1", "completions to wait for"},
 		{"iodepth-batch-complete-max", "int", "", "completions to take at once (default all)"},
 		{"numjobs", "int", "1", "goroutines that do the same, each with a queue"},
-		{"runtime", "time", "", "how long to measure (default 10s; with --sweep, per row and round, 2s divided by --rounds)"},
+		{"runtime", "time", "", "how long to measure (default 10s; with --sweep, per row and round, 2s divided by --rounds; with --compare 2s a round)"},
 		{"ramp-time", "time", "", "how long to run before that"},
 		{"size", "size", "", "bytes of the volume that are touched, or N% of it (default all)"},
 		{"offset", "size", "", "where these begin, in bytes or N%"},

@@ -31,6 +31,7 @@ type benchFlags struct {
 	format        formatFlag
 	output        string
 	plot          string
+	compare       string
 	search        searchFlags
 
 	// options describe the jobs, in the order of the command line.
@@ -46,6 +47,8 @@ const (
 	defaultRounds  = 5
 	// sweepPoint is the time of one row of a sweep, over all rounds.
 	sweepPoint = 2 * time.Second
+	// comparePoint is that of each of both in one round.
+	comparePoint = 2 * time.Second
 )
 
 // jobFlag is an option of a job: where it stands says whose it is.
@@ -141,9 +144,10 @@ func (f *benchFlags) checkModes(faults *faults) {
 	if f.rounds < 1 {
 		faults.add("--rounds %d: must be at least 1", f.rounds)
 	}
-	if f.given("rounds") && !f.sweep {
-		faults.add("--rounds is for --sweep")
+	if f.given("rounds") && !f.sweep && f.compare == "" {
+		faults.add("--rounds is for --sweep and --compare")
 	}
+	f.checkCompare(faults)
 	for _, name := range []string{"iodepth", "io-size", "ramp-time", "verify"} {
 		if f.sweep && f.given(name) {
 			faults.add("--%s and --sweep exclude each other", name)
@@ -172,8 +176,11 @@ func (f *benchFlags) writes() bool {
 // prepare returns the jobs for a device with these limits.
 func (f *benchFlags) prepare(l poller.Limits) []bench.Job {
 	runtime := defaultRuntime
-	if f.sweep {
+	switch {
+	case f.sweep:
 		runtime = sweepPoint / time.Duration(f.rounds)
+	case f.compare != "":
+		runtime = comparePoint
 	}
 	jobs := f.jobs.Jobs(l.Size, l.BlockSize, runtime)
 	if f.verify && !f.given("rw") {

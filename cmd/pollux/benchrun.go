@@ -127,7 +127,7 @@ type benchRun struct {
 	report   bench.Report
 	results  []bench.Result
 	swept    bench.Job // of a sweep
-	measured bool // there is something to report
+	measured bool      // there is something to report
 }
 
 // describe puts into the report what is known before anything is measured.
@@ -176,6 +176,8 @@ func (b *benchRun) measure(ctx context.Context) error {
 		return b.sweep(ctx, jobs[0])
 	case f.verify:
 		return b.verify(ctx, jobs[0])
+	case f.compare != "":
+		return b.compareWithFio(ctx, jobs[0])
 	}
 	stop := b.progress(jobs)
 	group, err := bench.RunJobs(ctx, b.vol, jobs)

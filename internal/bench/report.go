@@ -26,9 +26,11 @@ type Report struct {
 	// Jobs are in fio's structure.
 	Jobs []FioJob `json:"jobs,omitempty"`
 	// Rows are those of a sweep.
-	Rows   []Row       `json:"rows,omitempty"`
-	Verify *Verified   `json:"verify,omitempty"`
-	Pollux Environment `json:"pollux"`
+	Rows   []Row     `json:"rows,omitempty"`
+	Verify *Verified `json:"verify,omitempty"`
+	// Compare is beside a rival.
+	Compare *Compared   `json:"compare,omitempty"`
+	Pollux  Environment `json:"pollux"`
 }
 
 // Environment is where the figures come from.

@@ -26,6 +26,9 @@ func (r Report) WriteText(w io.Writer) error {
 	if r.Verify != nil {
 		r.Verify.text(&b)
 	}
+	if r.Compare != nil {
+		r.Compare.text(&b)
+	}
 	if r.Rows != nil {
 		sweepText(&b, r.Rows)
 	}
