@@ -3,8 +3,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pollux/internal/fio"
 )
 
 func newBench() *cobra.Command {
@@ -104,6 +109,13 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	flags.StringVar(&f.output, "output", "", "write the report to this file")
 	flags.StringVar(&f.plot, "plot", "", "draw into this file, .svg or .png: a sweep against the depth, else how latencies are distributed")
 	f.addIgnored(flags)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && fio.Knows(unknown.GetSpecifiedName()) {
+			return usageError(fmt.Sprintf("fio's option %s is not supported by pollux bench", unknown.GetSpecifiedName()))
+		}
+		return usageError(err.Error())
+	})
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, s string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if f.build {
 			return completePaths(cmd, args, s)
@@ -148,10 +160,12 @@ func (f *benchFlags) addJobFlags(flags *pflag.FlagSet) {
 		{"prioclass", "int", "", "its class: 1 realtime, 2 best effort, 3 idle"},
 		{"seed", "int", "0", "of the random offsets and of the pattern"},
 		{"sync", "none|dsync", "", "fio's word for dsync"},
+		{"hipri-percentage", "int", "", "pvsync2's word for hipri=N%"},
 	} {
 		f.addJobFlag(flags, o.name, o.kind, o.standard, o.usage)
 	}
 	flags.Lookup("sync").Hidden = true
+	flags.Lookup("hipri-percentage").Hidden = true
 	flags.Var(&jobFileFlag{f}, "job-file", "read jobs from a job file of fio's; repeatable")
 }
 

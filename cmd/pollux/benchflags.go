@@ -174,7 +174,7 @@ func (f *benchFlags) writes() bool {
 }
 
 // prepare returns the jobs for a device with these limits.
-func (f *benchFlags) prepare(l poller.Limits) []bench.Job {
+func (f *benchFlags) prepare(l poller.Limits) ([]bench.Job, error) {
 	runtime := defaultRuntime
 	switch {
 	case f.sweep:
@@ -182,11 +182,14 @@ func (f *benchFlags) prepare(l poller.Limits) []bench.Job {
 	case f.compare != "":
 		runtime = comparePoint
 	}
-	jobs := f.jobs.Jobs(l.Size, l.BlockSize, runtime)
+	jobs, err := f.jobs.Jobs(l.Size, l.BlockSize, runtime)
+	if err != nil {
+		return nil, usageError(err.Error())
+	}
 	if f.verify && !f.given("rw") {
 		jobs[0].RW = bench.Write
 	}
-	return jobs
+	return jobs, bench.Check(l, jobs)
 }
 
 // formatFlag is how the report is printed.

@@ -47,6 +47,11 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 			err = e
 		}
 	}()
+	for _, path := range []string{f.output, f.plot} {
+		if err := vol.refuseMember(path); err != nil {
+			return err
+		}
+	}
 	b := &benchRun{flags: f, vol: vol, stderr: cmd.ErrOrStderr()}
 	b.describe()
 	err = f.cure(b.measure(cmd.Context()))
@@ -160,8 +165,8 @@ func (b *benchRun) describe() {
 // measure runs what the flags ask for.
 func (b *benchRun) measure(ctx context.Context) error {
 	f := b.flags
-	jobs := f.prepare(b.vol.Limits())
-	if err := bench.Check(b.vol.Limits(), jobs); err != nil {
+	jobs, err := f.prepare(b.vol.Limits())
+	if err != nil {
 		return err
 	}
 	if f.fill {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"pollux/internal/assembly"
@@ -28,6 +29,21 @@ func (s stack) Close() error {
 		return s.handle.Close()
 	}
 	return s.Volume.Close()
+}
+
+// refuseMember refuses to write a report over a drive of the volume, under whatever
+// name.
+func (s stack) refuseMember(path string) error {
+	report, err := os.Stat(path)
+	if err != nil {
+		return nil // there is none
+	}
+	for _, d := range s.disks {
+		if drive, err := os.Stat(d.Info().Path); err == nil && os.SameFile(report, drive) {
+			return refusal(fmt.Sprintf("%s: is %s, a drive of the volume; write the report to another file", printable(path), d.Info().Path))
+		}
+	}
+	return nil
 }
 
 // open opens the volume of the command line, or builds one of the devices.

@@ -55,6 +55,7 @@ func TestBatchesCountEveryIO(t *testing.T) {
 		{IODepth: 7, IODepthBatch: 3, BatchCompleteMin: 2, BatchCompleteMax: 2},
 		{IODepth: 5, BatchCompleteMin: 5},
 		{IODepth: 5, BatchCompleteMax: 1},
+		{IODepth: 2, IODepthBatch: 8, BatchCompleteMin: 9},
 		{IODepth: 4, RateIOPS: 1e6},
 	} {
 		for _, room := range []int{0, 1, 2} {
@@ -165,8 +166,8 @@ func TestBadJobs(t *testing.T) {
 	for want, job := range map[string]Job{
 		"numjobs -1":                         {NumJobs: -1},
 		"rwmixread 100":                      {RWMixRead: 100},
-		"iodepth-batch 3 is not":             {IODepthBatch: 3},
-		"iodepth-batch-complete-min 2":       {BatchCompleteMin: 2},
+		"iodepth-batch -3":                   {IODepthBatch: -3},
+		"iodepth-batch-complete-min -2":      {BatchCompleteMin: -2},
 		"complete-max 1 is less":             {IODepth: 4, BatchCompleteMin: 2, BatchCompleteMax: 1},
 		"hipri 101%":                         {HiPri: 101},
 		"bs 100 is no multiple":              {BSSplit: [2][]SizeShare{{{100, 100}}, nil}},

@@ -35,8 +35,8 @@ type Job struct {
 	// IODepth is how many I/Os are in flight; 0 means 1. The device may grant
 	// less, which the Result says.
 	IODepth int
-	// IODepthBatch is how many I/Os are submitted together, of which the last start
-	// all; 0 means as many as have come back together.
+	// IODepthBatch is how many I/Os are submitted together; 0 means as many as have
+	// come back together, more than IODepth as many as that.
 	IODepthBatch int
 	// BatchCompleteMin and BatchCompleteMax are how many completions are waited for,
 	// and taken at most, at a time; 0 means 1 and all.
@@ -104,6 +104,8 @@ func (j Job) prepare(l poller.Limits) (Job, error) {
 	if j.IODepth == 0 {
 		j.IODepth = 1
 	}
+	// As in fio, a batch is never larger than the depth, whatever it was made for.
+	j.IODepthBatch, j.BatchCompleteMin = min(j.IODepthBatch, j.IODepth), min(j.BatchCompleteMin, j.IODepth)
 	if j.Size == 0 {
 		j.Size = l.Size - min(j.Offset, l.Size)
 	}
@@ -116,8 +118,8 @@ func (j Job) prepare(l poller.Limits) (Job, error) {
 	f.add(j.RWMixRead < 1 || j.RWMixRead > 99, "rwmixread %d is not from 1 to 99", j.RWMixRead)
 	j.checkSizes(l, &f)
 	f.add(j.IODepth < 0 || j.IODepth > maxIODepth, "iodepth %d is not from 1 to %d", j.IODepth, maxIODepth)
-	f.add(j.IODepthBatch < 0 || j.IODepthBatch > j.IODepth, "iodepth-batch %d is not from 1 to iodepth %d", j.IODepthBatch, j.IODepth)
-	f.add(j.BatchCompleteMin < 0 || j.BatchCompleteMin > j.IODepth, "iodepth-batch-complete-min %d is not from 1 to iodepth %d", j.BatchCompleteMin, j.IODepth)
+	f.add(j.IODepthBatch < 0, "iodepth-batch %d is negative", j.IODepthBatch)
+	f.add(j.BatchCompleteMin < 0, "iodepth-batch-complete-min %d is negative", j.BatchCompleteMin)
 	f.add(j.BatchCompleteMax < 0 || j.BatchCompleteMax > 0 && j.BatchCompleteMax < j.BatchCompleteMin,
 		"iodepth-batch-complete-max %d is less than iodepth-batch-complete-min %d", j.BatchCompleteMax, j.BatchCompleteMin)
 	f.add(j.HiPri < 0 || j.HiPri > 100, "hipri %d%% is not from 0%% to 100%%", j.HiPri)

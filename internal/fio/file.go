@@ -17,8 +17,9 @@ func ReadFile(r io.Reader, name string) ([]Option, error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		where := fmt.Sprintf("%s, line %d", name, n)
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' || line[0] == ';' {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		line, _, _ = strings.Cut(line, ";")
+		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		if line[0] == '[' {
@@ -27,7 +28,7 @@ func ReadFile(r io.Reader, name string) ([]Option, error) {
 				return nil, fmt.Errorf("%s: %q is no section: write [name]", where, line)
 			}
 			list = append(list, Option{Name: "name", Value: section, Where: where})
-			if section != global {
+			if !strings.HasPrefix(section, global) {
 				sections++
 			}
 			continue

@@ -3,6 +3,7 @@
 package fio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,9 +17,14 @@ import (
 type job struct {
 	bench.Job
 	size, offset extent
+	ioSize       extent
 	mixRead      *int // as given, 0 and 100 too
 	mixWrite     *int
-	hipri        bool // was given
+	mixInherited bool // that is, from the defaults
+	bs           [2]int64
+	split        [2][]bench.SizeShare // which counts more than bs, wherever it stands
+	completeMax  bool                 // was given
+	hipri        bool                 // was given
 	engine       string
 	prio         *int
 	class        *int
@@ -40,27 +46,29 @@ type option struct {
 var options = map[string]option{
 	"numjobs":    number(func(j *job) *int { return &j.NumJobs }, 1),
 	"rw":         {set: (*job).setRW},
-	"rwmixread":  percent(func(j *job) **int { return &j.mixRead }),
-	"rwmixwrite": percent(func(j *job) **int { return &j.mixWrite }),
+	"rwmixread":  percent(func(j *job) **int { return &j.ownMix().mixRead }),
+	"rwmixwrite": percent(func(j *job) **int { return &j.ownMix().mixWrite }),
 	"bs":         {set: (*job).setBS},
 	"bssplit":    {set: (*job).setSplit},
 
 	"iodepth":                    number(func(j *job) *int { return &j.IODepth }, 1),
-	"iodepth-batch":              number(func(j *job) *int { return &j.IODepthBatch }, 1),
+	"iodepth-batch":              number(func(j *job) *int { return &j.IODepthBatch }, 0),
 	"iodepth-batch-complete-min": number(func(j *job) *int { return &j.BatchCompleteMin }, 0),
-	"iodepth-batch-complete-max": number(func(j *job) *int { return &j.BatchCompleteMax }, 0),
+	"iodepth-batch-complete-max": number(func(j *job) *int { j.completeMax = true; return &j.BatchCompleteMax }, 0),
 
 	"fixedbufs": truth(func(j *job, yes bool) { j.NoFixedBufs = !yes }),
 	"hipri":     {set: (*job).setHiPri, bare: true},
-	"dsync":     truth(func(j *job, yes bool) { j.DSync = yes }),
-	"sync":      {set: (*job).setSync, bare: true},
-	"nowait":    truth(func(j *job, yes bool) { j.NoWait = yes }),
-	"prio":      small(func(j *job) **int { return &j.prio }, 7),
-	"prioclass": small(func(j *job) **int { return &j.class }, 3),
+	// What pvsync2 has for it.
+	"hipri-percentage": {set: func(j *job, s string) error { return j.setHiPri(strings.TrimSuffix(s, "%") + "%") }},
+	"dsync":            truth(func(j *job, yes bool) { j.DSync = yes }),
+	"sync":             {set: (*job).setSync},
+	"nowait":           {set: truth(func(j *job, yes bool) { j.NoWait = yes }).set},
+	"prio":             small(func(j *job) **int { return &j.prio }, 7),
+	"prioclass":        small(func(j *job) **int { return &j.class }, 3),
 
 	"size":    {set: func(j *job, s string) error { return j.size.set(s) }},
 	"offset":  {set: func(j *job, s string) error { return j.offset.set(s) }},
-	"io-size": {set: func(j *job, s string) (err error) { j.IOSize, err = bench.ParseSize(s); return err }},
+	"io-size": {set: func(j *job, s string) error { return j.ioSize.set(s) }},
 	"runtime": {set: func(j *job, s string) (err error) { j.Runtime, err = bench.ParseRuntime(s); return err }},
 	"ramp-time": {set: func(j *job, s string) (err error) {
 		if strings.Trim(s, "0") == "" && s != "" {
@@ -93,8 +101,10 @@ func (j *job) set(o Option) (isIgnored bool, err error) {
 	}
 	known, ok := options[name]
 	switch {
+	case !ok && Knows(name):
+		return false, o.errorf("fio's option %s is not supported by pollux bench", o.Name)
 	case !ok:
-		return false, o.errorf("option %s is not supported by pollux bench", o.Name)
+		return false, o.errorf("option %s is unknown, to fio as well", o.Name)
 	case o.Value == "" && known.bare:
 		o.Value = "1"
 	case o.Value == "":
@@ -104,6 +114,14 @@ func (j *job) set(o Option) (isIgnored bool, err error) {
 		return false, &optionError{o, err, true}
 	}
 	return false, nil
+}
+
+// ownMix forgets a mix that came from the defaults: the job's own replaces it.
+func (j *job) ownMix() *job {
+	if j.mixInherited {
+		j.mixRead, j.mixWrite, j.mixInherited = nil, nil, false
+	}
+	return j
 }
 
 func number(field func(*job) *int, least int) option {
@@ -197,25 +215,23 @@ func (j *job) setSync(s string) error {
 func (j *job) setBS(s string) error {
 	read, write, two := strings.Cut(s, ",")
 	write, _, three := strings.Cut(write, ",")
-	if three {
+	switch {
+	case three:
 		return errors.New("a size for trims, of which there are none")
-	}
-	if !two {
-		n, err := bench.ParseSize(s)
-		if err == nil {
-			j.BS, j.BSSplit = n, [2][]bench.SizeShare{}
-		}
-		return err
+	case two && read == "" && write == "":
+		return errors.New("no size")
+	case !two:
+		write = read
 	}
 	for op, text := range map[poller.Op]string{poller.Read: read, poller.Write: write} {
-		if text == "" {
+		if two && text == "" {
 			continue
 		}
 		n, err := bench.ParseSize(text)
 		if err != nil {
 			return err
 		}
-		j.BSSplit[op] = []bench.SizeShare{{BS: n, Percent: 100}}
+		j.bs[op] = n
 	}
 	return nil
 }
@@ -225,12 +241,12 @@ func (j *job) setBS(s string) error {
 func (j *job) setSplit(s string) error {
 	read, write, two := strings.Cut(s, ",")
 	var err error
-	if j.BSSplit[poller.Read], err = parseSplit(read); err != nil {
+	if j.split[poller.Read], err = parseSplit(read); err != nil {
 		return err
 	}
-	j.BSSplit[poller.Write] = j.BSSplit[poller.Read]
+	j.split[poller.Write] = j.split[poller.Read]
 	if two {
-		j.BSSplit[poller.Write], err = parseSplit(write)
+		j.split[poller.Write], err = parseSplit(write)
 	}
 	return err
 }
@@ -254,12 +270,12 @@ func parseSplit(s string) ([]bench.SizeShare, error) {
 		left -= share.Percent
 		shares = append(shares, share)
 	}
+	if left < 0 || left > 0 && len(open) == 0 {
+		return nil, fmt.Errorf("the percentages do not add up to 100: %s", s)
+	}
 	for i, at := range open {
 		shares[at].Percent = left / (len(open) - i)
 		left -= shares[at].Percent
-	}
-	if left != 0 || len(open) > 0 && shares[open[0]].Percent < 0 {
-		return nil, fmt.Errorf("the percentages do not add up to 100: %s", s)
 	}
 	return shares, nil
 }
@@ -282,7 +298,8 @@ func (e *extent) set(s string) error {
 	return err
 }
 
-// of returns the extent in bytes of a device of so many, in whole units.
+// of returns the extent in bytes of a device of so many: a percentage in whole units,
+// so that I/O of that size stays aligned to it.
 func (e extent) of(size, unit int64) int64 {
 	if e.percent == 0 {
 		return e.bytes
@@ -291,3 +308,30 @@ func (e extent) of(size, unit int64) int64 {
 	n := size/100*e.percent + size%100*e.percent/100
 	return n - n%max(unit, 1)
 }
+
+// sizes puts the sizes of I/Os where they belong, and returns the smallest.
+func (j *job) sizes() int64 {
+	least := int64(0)
+	for op := range j.BSSplit {
+		switch {
+		case j.split[op] != nil:
+			j.BSSplit[op] = j.split[op]
+		case j.bs[0] == j.bs[1]:
+			j.BS = j.bs[op]
+		case j.bs[op] != 0:
+			j.BSSplit[op] = []bench.SizeShare{{BS: j.bs[op], Percent: 100}}
+		}
+		for _, s := range j.BSSplit[op] {
+			if least == 0 || s.BS < least {
+				least = s.BS
+			}
+		}
+	}
+	if least == 0 {
+		least = j.BS
+	}
+	return cmp.Or(least, defaultBS)
+}
+
+// defaultBS is that of fio and of bench.
+const defaultBS = 4 << 10

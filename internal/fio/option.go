@@ -56,6 +56,7 @@ var aliases = map[string]string{
 	"iodepth-batch-submit":     "iodepth-batch",
 	"iodepth-batch-complete":   "iodepth-batch-complete-min",
 	"io-limit":                 "io-size",
+	"fileoffset":               "offset",
 	"disable-bw-measurement":   "disable-bw",
 	"disable-lat-measurement":  "disable-lat",
 	"disable-clat-measurement": "disable-clat",
@@ -77,31 +78,31 @@ func Canonical(name string) string {
 // random offsets from a seed, clocks that are cheap. Which devices there are is said
 // elsewhere.
 var ignored = map[string]bool{
-	"allow-mounted-write": true,
-	"allrandrepeat":       true,
-	"buffered":            true,
+	"allow-mounted-write": false,
+	"allrandrepeat":       false,
+	"buffered":            false,
 	"clocksource":         false,
 	"description":         false,
-	"direct":              true,
-	"disable-bw":          true,
-	"disable-clat":        true,
-	"disable-lat":         true,
-	"disable-slat":        true,
+	"direct":              false,
+	"disable-bw":          false,
+	"disable-clat":        false,
+	"disable-lat":         false,
+	"disable-slat":        false,
 	"eta":                 false,
 	"eta-newline":         false,
 	"filename":            false,
 	"group-reporting":     true,
-	"gtod-reduce":         true,
-	"invalidate":          true,
+	"gtod-reduce":         false,
+	"invalidate":          false,
 	"ioengine":            false,
-	"nonvectored":         true,
+	"nonvectored":         false,
 	"norandommap":         true,
 	"random-generator":    false,
-	"randrepeat":          true,
+	"randrepeat":          false,
 	"refill-buffers":      true,
 	"registerfiles":       true,
-	"scramble-buffers":    true,
-	"softrandommap":       true,
+	"scramble-buffers":    false,
+	"softrandommap":       false,
 	"thread":              true,
 	"time-based":          true,
 }
@@ -128,7 +129,8 @@ func Check(name, value string) error {
 	return err
 }
 
-// NeedsNoValue says that an option is one of those that mean 1 when nothing follows.
+// NeedsNoValue says that an option is one of those that mean 1 when nothing follows. Of
+// fio's switches these are few: the others, direct among them, have a value always.
 func NeedsNoValue(name string) bool {
 	if bare, ok := ignored[name]; ok {
 		return bare

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pollux/internal/bench"
@@ -20,7 +21,7 @@ type Set struct {
 	jobs []job
 }
 
-// global is the name that begins defaults.
+// global is how a name begins that begins defaults.
 const global = "global"
 
 // Parse makes jobs of options: those named, or one without a name.
@@ -28,21 +29,25 @@ func Parse(list []Option) (*Set, error) {
 	s := &Set{}
 	defaults, named := job{}, false
 	current := &defaults
+	var unused *Option // of the defaults, and no job has come since
 	for _, o := range list {
 		if Canonical(o.Name) == "name" {
-			switch o.Value {
-			case "":
+			switch {
+			case o.Value == "":
 				return nil, o.errorf("option name needs a value")
-			case global:
+			case strings.HasPrefix(o.Value, global): // as fio has it
 				current = &defaults
 			default:
-				named = true
+				named, unused = true, nil
 				j := defaults
-				j.Name = o.Value
+				j.Name, j.mixInherited = o.Value, true
 				s.jobs = append(s.jobs, j)
 				current = &s.jobs[len(s.jobs)-1]
 			}
 			continue
+		}
+		if current == &defaults {
+			unused = &o
 		}
 		isIgnored, err := current.set(o)
 		if err != nil {
@@ -52,8 +57,11 @@ func Parse(list []Option) (*Set, error) {
 			s.Ignored = append(s.Ignored, o.String())
 		}
 	}
-	if !named {
+	switch {
+	case !named:
 		s.jobs = []job{defaults}
+	case unused != nil:
+		return nil, unused.errorf("option %s comes after all jobs and reaches none; put it before them", unused.Name)
 	}
 	for i := range s.jobs {
 		if err := s.jobs[i].finish(); err != nil {
@@ -68,6 +76,9 @@ func Parse(list []Option) (*Set, error) {
 
 // finish decides what hangs on several options.
 func (j *job) finish() error {
+	if !j.completeMax {
+		j.BatchCompleteMax = j.BatchCompleteMin // as in fio
+	}
 	if !j.hipri {
 		// As in fio, where an engine polls only when it is told to. Without one
 		// these are pollux's own words, and polling is what it is for.
@@ -136,15 +147,29 @@ func (s *Set) Polls() bool {
 }
 
 // Jobs returns the jobs for a device of so many bytes, in blocks of so many. A job
-// without an end, by runtime or io-size, ends after the given time.
-func (s *Set) Jobs(size, block int64, runtime time.Duration) []bench.Job {
+// without an end, by runtime or io-size, ends after the given time. The error is of a
+// percentage that comes to nothing.
+func (s *Set) Jobs(size, block int64, runtime time.Duration) ([]bench.Job, error) {
 	out := make([]bench.Job, len(s.jobs))
 	for i, j := range s.jobs {
-		j.Size, j.Job.Offset = j.size.of(size, block), j.offset.of(size, block)
+		unit := max(j.sizes(), block)
+		j.Size, j.Job.Offset, j.IOSize = j.size.of(size, unit), j.offset.of(size, unit), j.ioSize.of(size, unit)
+		if j.size.percent > 0 {
+			// What is left behind the offset, if that is less.
+			j.Size = min(j.Size, (size-j.Job.Offset)/unit*unit)
+		}
+		for name, e := range map[string]struct {
+			extent
+			bytes int64
+		}{"size": {j.size, j.Size}, "io-size": {j.ioSize, j.IOSize}} {
+			if e.percent > 0 && e.bytes <= 0 {
+				return nil, fmt.Errorf("%s %d%% of the %s of the device is less than one I/O", name, e.percent, bench.FormatSize(size))
+			}
+		}
 		if j.Runtime == 0 && j.IOSize == 0 {
 			j.Runtime = runtime
 		}
 		out[i] = j.Job
 	}
-	return out
+	return out, nil
 }

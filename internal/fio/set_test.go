@@ -36,7 +36,11 @@ func jobsOf(t *testing.T, line string) []bench.Job {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return s.Jobs(gib, 512, time.Minute)
+	jobs, err := s.Jobs(gib, 512, time.Minute)
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return jobs
 }
 
 func TestOneJob(t *testing.T) {
@@ -64,7 +68,9 @@ func TestOneJob(t *testing.T) {
 		"--iodepth=32 --iodepth_batch=8 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=32": func(j *bench.Job) {
 			j.IODepth, j.IODepthBatch, j.BatchCompleteMin, j.BatchCompleteMax = 32, 8, 1, 32
 		},
-		"--iodepth-batch-submit 2 --iodepth-batch-complete 2": func(j *bench.Job) { j.IODepthBatch, j.BatchCompleteMin = 2, 2 },
+		"--iodepth-batch-submit 2 --iodepth-batch-complete 2": func(j *bench.Job) {
+			j.IODepthBatch, j.BatchCompleteMin, j.BatchCompleteMax = 2, 2, 2
+		},
 		"--numjobs=4":                  func(j *bench.Job) { j.NumJobs = 4 },
 		"--fixedbufs":                  func(*bench.Job) {},
 		"--fixedbufs=0":                func(j *bench.Job) { j.NoFixedBufs = true },
@@ -80,7 +86,7 @@ func TestOneJob(t *testing.T) {
 		"--ioengine=pvsync2 --hipri=0": func(j *bench.Job) { j.HiPri = 0 },
 		"--size=1m --offset=1m":        func(j *bench.Job) { j.Size, j.Offset = 1<<20, 1<<20 },
 		"--size=50% --offset=25%":      func(j *bench.Job) { j.Size, j.Offset = gib/2, gib/4 },
-		"--size=33%":                   func(j *bench.Job) { j.Size = 354334720 },
+		"--size=33%":                   func(j *bench.Job) { j.Size = 354332672 },
 		"--io_size=1g":                 func(j *bench.Job) { j.IOSize, j.Runtime = gib, 0 },
 		"--runtime=30":                 func(j *bench.Job) { j.Runtime = 30 * time.Second },
 		"--runtime=30 --timeout=500ms": func(j *bench.Job) { j.Runtime = 500 * time.Millisecond },
@@ -88,7 +94,7 @@ func TestOneJob(t *testing.T) {
 		"--ramp_time=0":                func(*bench.Job) {},
 		"--rate_iops=100":              func(j *bench.Job) { j.RateIOPS = 100 },
 		"--randseed=7":                 func(j *bench.Job) { j.Seed = 7 },
-		"--dsync --nowait=1":           func(j *bench.Job) { j.DSync, j.NoWait = true, true },
+		"--dsync --nowait 1":           func(j *bench.Job) { j.DSync, j.NoWait = true, true },
 		"--sync=dsync":                 func(j *bench.Job) { j.DSync = true },
 		"--sync=none":                  func(*bench.Job) {},
 		"--prio=3":                     func(j *bench.Job) { j.Priority = 2<<13 | 3 },
@@ -106,7 +112,14 @@ func TestOneJob(t *testing.T) {
 
 func TestRefusedOptions(t *testing.T) {
 	for line, want := range map[string]string{
-		"--mem=malloc":                           "option mem is not supported",
+		"--mem=malloc":                           "fio's option mem is not supported",
+		"--frobnicate":                           "option frobnicate is unknown, to fio as well",
+		"--bssplit=4k/51:8k/50:16k:32k":          "do not add up to 100",
+		"--bs=,":                                 "no size",
+		"--job=1 --name=x":                       "is unknown",
+		"--name=x --name=global --bs=8k":         "option bs comes after all jobs and reaches none",
+		"--direct":                               "option direct needs a value",
+		"--nowait":                               "option nowait needs a value",
 		"--rw=trim":                              `option rw: "trim"`,
 		"--rw":                                   "option rw needs a value",
 		"--bs=0":                                 "option bs",
@@ -136,7 +149,7 @@ func TestRefusedOptions(t *testing.T) {
 		"--name=a --name=b --bs=x":               `option bs: "x"`,
 		"--name=a --rw=rw --rwmixread=1 --rwmixwrite=1": "job a: rwmixread 1 and rwmixwrite 1",
 		"--filename=": "option filename needs a value",
-		"--=":         "is not supported",
+		"--=":         "is unknown",
 	} {
 		if _, err := Parse(split(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
@@ -155,7 +168,7 @@ func TestPublishedLines(t *testing.T) {
 	job := bench.Job{Name: "lowpri", NumJobs: 5, RW: bench.RandRead, BS: 4096, IODepth: 1, Size: gib, Runtime: 30 * time.Second}
 	hipri := job
 	hipri.Name, hipri.HiPri = "hipri", 100
-	if got := s.Jobs(gib, 512, 1); !reflect.DeepEqual(got, []bench.Job{job, hipri}) {
+	if got, err := s.Jobs(gib, 512, 1); err != nil || !reflect.DeepEqual(got, []bench.Job{job, hipri}) {
 		t.Errorf("%+v", got)
 	}
 	if got := strings.Join(s.Ignored, " "); got != "filename=/dev/nvme0n1 direct=1 ioengine=pvsync randrepeat=0 refill_buffers ioengine=pv2sync" {
@@ -180,8 +193,29 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// A job's own mix replaces the one of the defaults.
+func TestMixOfDefaults(t *testing.T) {
+	got := jobsOf(t, "--rw=randrw --rwmixread=70 --name=a --rwmixwrite=50 --name=b --name=c --rwmixread=10")
+	if got[0].RWMixRead != 50 || got[1].RWMixRead != 70 || got[2].RWMixRead != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A percentage that comes to nothing is no request for all.
+func TestPercentageOfNothing(t *testing.T) {
+	for _, line := range []string{"--size=1% --rw=write", "--io_size=1%", "--size=50% --offset=100%"} {
+		s, err := Parse(split(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if jobs, err := s.Jobs(32<<10, 512, 1); err == nil || !strings.Contains(err.Error(), "less than one I/O") {
+			t.Errorf("%s: %+v, %v", line, jobs, err)
+		}
+	}
+}
+
 func TestReadFile(t *testing.T) {
-	const file = "# a comment\n; and another\n\n[global]\nbs = 8k\nthread\n[ a ]\nrw=randread\n[global]\nbs=16k\n[b]\nhipri\nioengine=io_uring\n"
+	const file = "# a comment\n; and another\n\n[global]\nbs = 8k ; half of it\nthread\n[ a ] # the first\nrw=randread\n[global2]\nbs=16k\n[b]\nhipri\nioengine=io_uring\n"
 	list, err := ReadFile(strings.NewReader(file), "x.fio")
 	if err != nil {
 		t.Fatal(err)
@@ -190,8 +224,8 @@ func TestReadFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := s.Jobs(gib, 512, 1)
-	if len(got) != 3 || got[0].Name != "a" || got[0].BS != 8192 || got[0].RW != bench.RandRead ||
+	got, err := s.Jobs(gib, 512, 1)
+	if err != nil || len(got) != 3 || got[0].Name != "a" || got[0].BS != 8192 || got[0].RW != bench.RandRead ||
 		got[1].Name != "b" || got[1].BS != 16384 || got[1].HiPri != 100 || got[2].BS != 16384 {
 		t.Errorf("%+v", got)
 	}
@@ -207,7 +241,7 @@ func TestReadFile(t *testing.T) {
 		"[a\n":                               "x.fio, line 1",
 		"[]\n":                               "x.fio, line 1",
 		"[a]\nname=b":                        "x.fio, line 2: the name of a job",
-		"[a]\n\nmem=x":                       "x.fio, line 3: option mem is not supported",
+		"[a]\n\nmem=x":                       "x.fio, line 3: fio's option mem is not supported",
 		"[a]\nbs=x":                          `x.fio, line 2: option bs: "x"`,
 		"[a]\n" + strings.Repeat("x", 1<<17): "x.fio: ",
 	} {
@@ -238,7 +272,11 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		for _, j := range s.Jobs(gib, 512, time.Second) {
+		jobs, err := s.Jobs(gib, 512, time.Second)
+		if err != nil {
+			return
+		}
+		for _, j := range jobs {
 			if j.Size < 0 || j.Offset < 0 || j.Runtime == 0 && j.IOSize == 0 || j.HiPri < 0 || j.HiPri > 100 {
 				t.Errorf("%q: %+v", line, j)
 			}
@@ -246,6 +284,9 @@ func FuzzParse(f *testing.F) {
 				sum := 0
 				for _, share := range shares {
 					sum += share.Percent
+					if share.Percent < 0 {
+						t.Errorf("%q: shares %v", line, shares)
+					}
 				}
 				if shares != nil && sum != 100 {
 					t.Errorf("%q: shares %v", line, shares)
