@@ -121,7 +121,7 @@ func (g *group) run(ctx context.Context, out *Group) error {
 	close(quit)
 	sampler.Wait()
 	stopTimers()
-	g.measure(out, before, err == nil)
+	g.measure(out, err == nil)
 	out.Interrupted = ctx.Err() != nil
 	for i := range out.Results {
 		out.Results[i].Interrupted = out.Interrupted
@@ -239,7 +239,7 @@ func (g *group) await(ctx context.Context, finished <-chan struct{}) error {
 
 // measure fills in the results. ended says that the goroutines have: otherwise what
 // is theirs stays so.
-func (g *group) measure(out *Group, before poller.Stats, ended bool) {
+func (g *group) measure(out *Group, ended bool) {
 	end := time.Now()
 	after, known, _ := blockdev.NVMeInterrupts()
 	out.Stats = g.dev.Stats().Sub(g.ramped)
@@ -278,39 +278,33 @@ func (g *group) measure(out *Group, before poller.Stats, ended bool) {
 		if ended && jobEnd.After(end) {
 			end = jobEnd
 		}
-		r.Workers = out.Workers
 	}
 	out.Elapsed = end.Sub(g.rampEnd)
+	for i := range out.Results {
+		out.Results[i].Workers, out.Results[i].Beside = out.Workers, len(out.Results) > 1
+	}
 	if len(out.Results) == 1 {
 		// What is counted for the device as a whole is the job's.
 		r := &out.Results[0]
-		r.Stats.Name, r.Stats.Members, r.Workers = out.Stats.Name, out.Stats.Members, out.Workers
+		r.Stats.Name, r.Stats.Members = out.Stats.Name, out.Stats.Members
 		r.Interrupts, r.InterruptsKnown = out.Interrupts, out.InterruptsKnown
-	} else {
-		for i := range out.Results {
-			out.Results[i].Workers, out.Results[i].Beside = out.Workers, true
-		}
 	}
 }
 
 // verdict returns what was wrong with the run.
 func (g *group) verdict(out *Group, before poller.Stats) error {
-	var errs []error
 	counted := uint64(0)
 	for _, js := range g.jobs {
 		for _, s := range js.sessions {
 			own := s.queue.Stats()
-			counted += ioCount(own)
-			if err := s.verdict(own); err != nil && len(errs) == 0 {
+			if err := s.verdict(own); err != nil {
 				if len(g.jobs) > 1 {
 					err = fmt.Errorf("job %s: %w", js.job.Name, err)
 				}
-				errs = append(errs, err)
+				return err
 			}
+			counted += ioCount(own)
 		}
-	}
-	if len(errs) != 0 {
-		return errs[0]
 	}
 	if n := ioCount(g.dev.Stats().Sub(before)); n != counted {
 		return fmt.Errorf("%w: the queues have %d I/Os, the device says %d; an error in pollux", ErrCount, counted, n)
