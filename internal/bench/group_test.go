@@ -66,18 +66,19 @@ func TestJobsEndByThemselves(t *testing.T) {
 func TestRampTimeIsNotMeasured(t *testing.T) {
 	dev := newFake(1 << 20)
 	dev.delay = 200 * time.Microsecond
-	result, err := Run(t.Context(), dev, Job{NumJobs: 2, RampTime: 150 * time.Millisecond, Runtime: 50 * time.Millisecond})
+	result, err := Run(t.Context(), dev, Job{NumJobs: 2, RampTime: 150 * time.Millisecond, Runtime: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := dev.Stats()
 	total := ioCount(all)
-	if result.Elapsed < 40*time.Millisecond || result.Elapsed > 5*time.Second || result.count() == 0 || result.count() >= total {
+	// On a busy host either end may be late.
+	if result.Elapsed < 100*time.Millisecond || result.Elapsed > 5*time.Second || result.count() == 0 || result.count() >= total {
 		t.Errorf("%v, %d of %d I/Os", result.Elapsed, result.count(), total)
 	}
 	for _, s := range result.Samples {
 		if len(s.IOPS) != 0 {
-			t.Errorf("%d samples of half a second in 50 ms", len(s.IOPS))
+			t.Errorf("%d samples of half a second in 300 ms", len(s.IOPS))
 		}
 	}
 	if in := ioCount(result.Stats); in != result.IOsPerJob[0]+result.IOsPerJob[1] {

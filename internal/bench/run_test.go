@@ -107,7 +107,7 @@ func TestRunGivesUpOnAStuckDevice(t *testing.T) {
 	dev := newFake(1 << 20)
 	dev.stuckAt = 50
 	start := time.Now()
-	result, err := Run(t.Context(), dev, Job{Runtime: 10 * time.Millisecond, Grace: 50 * time.Millisecond})
+	result, err := Run(t.Context(), dev, Job{Runtime: 500 * time.Millisecond, Grace: 50 * time.Millisecond})
 	if !errors.Is(err, ErrStuck) {
 		t.Fatalf("error %v", err)
 	}
