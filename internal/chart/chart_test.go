@@ -7,10 +7,13 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
 	imagepng "image/png"
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -201,50 +204,38 @@ func TestMarkersAreForFewPoints(t *testing.T) {
 }
 
 func TestPNG(t *testing.T) {
-	for n, want := range []int{1: 1280, 2: 2000, 3: 2560, 4: 2560} {
-		if n == 0 {
-			continue
-		}
-		var plots []Plot
-		for range n {
-			plots = append(plots, iops())
-		}
-		img, err := imagepng.Decode(bytes.NewReader(render(t, png, "title", plots...)))
+	for _, test := range []struct{ plots, width, rows int }{{1, 1280, 1}, {2, 2000, 1}, {4, 2560, 2}} {
+		plots := slices.Repeat([]Plot{iops()}, test.plots)
+		decoded, err := imagepng.Decode(bytes.NewReader(render(t, png, "title", plots...)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := img.Bounds()
-		if low := 700 * ((n + 2) / 3); b.Dx() != want || b.Dy() < low || b.Dy() > low*13/10 {
-			t.Errorf("%d plots are %v", n, b)
+		img, ok := decoded.(*image.RGBA)
+		if !ok {
+			t.Fatalf("the picture is %T", decoded)
 		}
-		if r, g, b, a := img.At(0, 0).RGBA(); r&g&b&a != 0xFFFF {
+		b := img.Bounds()
+		if low := 700 * test.rows; b.Dx() != test.width || b.Dy() < low || b.Dy() > low*13/10 {
+			t.Errorf("%d plots are %v", test.plots, b)
+		}
+		if img.RGBAAt(0, 0) != (color.RGBA{255, 255, 255, 255}) {
 			t.Error("the background is not white")
 		}
 		// A picture of white alone would pass all that.
-		colours := make(map[[3]uint32]bool)
-		for x := range b.Dx() {
-			for y := range b.Dy() {
-				r, g, b, _ := img.At(x, y).RGBA()
-				colours[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
-			}
-		}
-		for _, c := range []int{1, 2} {
-			if c := colours[[3]uint32{uint32(rgb(c) >> 16), uint32(rgb(c) >> 8 & 0xFF), uint32(rgb(c) & 0xFF)}]; !c {
-				t.Errorf("a group's colour is nowhere among %d colours", len(colours))
+		for _, c := range colours[1:3] {
+			if !bytes.Contains(img.Pix, []byte{c.R, c.G, c.B, c.A, c.R, c.G, c.B, c.A}) {
+				t.Errorf("a group's colour %v is nowhere", c)
 			}
 		}
 	}
 }
 
-func rgb(i int) int {
-	c := colours[i]
-	return int(c.R)<<16 | int(c.G)<<8 | int(c.B)
-}
-
 func TestDeterministic(t *testing.T) {
 	for _, format := range []string{svg, png} {
 		first := render(t, format, "title", latency(), iops())
-		for range 3 {
+		// More often than a map's order is the same by chance.
+		repeats := map[string]int{svg: 10, png: 1}[format]
+		for range repeats {
 			if !bytes.Equal(first, render(t, format, "title", latency(), iops())) {
 				t.Fatalf("the same plots give different %s files", format)
 			}
@@ -322,7 +313,11 @@ func TestDegenerate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parse(t, render(t, svg, name, p))
-			if _, err := imagepng.Decode(bytes.NewReader(render(t, png, "", p, latency()))); err != nil {
+			// What differs by format is the texts; a PNG takes long to draw.
+			if !slices.Contains([]string{"strange texts", "huge, log", "long, and many"}, name) {
+				return
+			}
+			if _, err := imagepng.Decode(bytes.NewReader(render(t, png, "", p))); err != nil {
 				t.Error(err)
 			}
 		})

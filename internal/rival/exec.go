@@ -48,21 +48,23 @@ func run(ctx context.Context, argv []string) (stdout, stderr []byte, err error) 
 	if out.full || errs.full {
 		return nil, nil, errTooMuch
 	}
-	return out.Bytes(), errs.Bytes(), err
+	return out.buffer.Bytes(), errs.buffer.Bytes(), err
 }
 
 var errTooMuch = errors.New("its output does not end")
 
 // output keeps what a process writes, up to a limit, at which it is cut off.
+//
+// The buffer is not embedded: its ReadFrom, which io.Copy would use, has no limit.
 type output struct {
-	bytes.Buffer
-	full bool
+	buffer bytes.Buffer
+	full   bool
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	if o.Len()+len(p) > maxOutput {
+	if o.buffer.Len()+len(p) > maxOutput {
 		o.full = true
 		return 0, errTooMuch
 	}
-	return o.Buffer.Write(p)
+	return o.buffer.Write(p)
 }

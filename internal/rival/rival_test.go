@@ -286,6 +286,9 @@ func waitGone(t *testing.T, pid string) {
 		}
 	}
 	t.Errorf("process %d is still there", n)
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
 }
 
 // A context that is done already starts nothing, and its reason is told.
