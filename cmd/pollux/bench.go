@@ -143,7 +143,7 @@ func (f *benchFlags) addJobFlags(flags *pflag.FlagSet) {
 		{"bs", "size", "4KiB", "bytes of one I/O; READ,WRITE for two sizes"},
 		{"bssplit", "split", "", "several sizes with their percentages, 4k/80:64k/20; READ,WRITE"},
 		{"iodepth", "int", "1", "I/Os in flight, of each of numjobs"},
-		{"iodepth-batch", "int", "", "I/Os submitted together (default as many as came back together)"},
+		{"iodepth-batch", "int", "", "I/Os submitted together at most (default as many as came back together)"},
 		{"iodepth-batch-complete-min", "int", "1", "completions to wait for"},
 		{"iodepth-batch-complete-max", "int", "", "completions to take at once (default all)"},
 		{"numjobs", "int", "1", "goroutines that do the same, each with a queue"},

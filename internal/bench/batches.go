@@ -55,7 +55,7 @@ func (s *session) newBatches() *batches {
 	return b
 }
 
-// draw draws I/Os until a batch is complete, and returns in how many nanoseconds the
+// draw draws I/Os, a batch at most, and returns in how many nanoseconds the
 // next is due that could not be drawn yet, 0 if that is not what is in the way.
 func (b *batches) draw() time.Duration {
 	for len(b.drawn) < b.size && len(b.idle) > 0 && b.left > 0 {
@@ -76,14 +76,14 @@ func (b *batches) draw() time.Duration {
 }
 
 // generateBatches is for jobs that say how many I/Os are submitted or taken back
-// together, or how many a second there are, or whose sizes differ. A batch that cannot
-// be completed, as nothing is out that could come back, goes as it is.
+// together, or how many a second there are, or whose sizes differ. As in fio a batch is
+// how many are submitted at most: nothing is held back until there are so many.
 func (s *session) generateBatches() error {
 	b := s.newBatches()
 	least := max(s.job.BatchCompleteMin, 1)
 	for out := 0; !s.stop.Load(); {
 		early := b.draw()
-		if n := len(b.drawn); n > 0 && (n == b.size || b.left <= 0 || b.interval > 0 || out == 0) {
+		if len(b.drawn) > 0 {
 			n, err := s.queue.Submit(b.drawn)
 			s.accepted += uint64(n)
 			out += n
@@ -102,12 +102,12 @@ func (s *session) generateBatches() error {
 			time.Sleep(min(early, stopWithin))
 			continue
 		}
-		// While another batch can be made this only starts the last one.
+		// While there is another batch this only starts the last one.
 		wait, patience := least, time.Duration(-1)
 		switch {
 		case early > 0:
 			patience = early
-		case b.left > 0 && len(b.drawn) == 0 && len(b.idle) >= b.size:
+		case b.left > 0 && len(b.drawn) == 0 && len(b.idle) > 0:
 			wait, patience = 0, 0
 		}
 		n, err := s.queue.Wait(min(wait, b.most), s.batch[:b.most], patience)

@@ -73,24 +73,18 @@ func TestBatchesCountEveryIO(t *testing.T) {
 	}
 }
 
-// With a batch of 8 submits are of 8, as long as there are so many; at most so many
-// come back at once as was said, and so many are waited for.
+// With a batch of 8 submits are of 8 at most, and of all that is there if that is less;
+// at most so many come back at once as was said, and so many are waited for.
 func TestBatchSizes(t *testing.T) {
 	dev := &watch{fakeDevice: newFake(1 << 20)}
 	job := Job{IODepth: 32, IODepthBatch: 8, BatchCompleteMin: 2, BatchCompleteMax: 5, IOSize: 1004 * 4096}
 	if _, err := Run(t.Context(), dev, job); err != nil {
 		t.Fatal(err)
 	}
-	short := 0
-	for _, n := range dev.submitted {
-		if n > 8 {
-			t.Fatalf("%d were submitted together", n)
-		} else if n < 8 {
-			short++
+	for i, n := range dev.submitted {
+		if n > 8 || i < 4 && n != 8 {
+			t.Fatalf("submit %d was of %d", i, n)
 		}
-	}
-	if short > 1 { // the last
-		t.Errorf("%d of %d submits were of fewer than 8", short, len(dev.submitted))
 	}
 	least := 0
 	for _, w := range dev.waits {

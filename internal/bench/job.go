@@ -35,8 +35,8 @@ type Job struct {
 	// IODepth is how many I/Os are in flight; 0 means 1. The device may grant
 	// less, which the Result says.
 	IODepth int
-	// IODepthBatch is how many I/Os are submitted together; 0 means as many as have
-	// come back together, more than IODepth as many as that.
+	// IODepthBatch is how many I/Os are submitted together at most; 0 means as many as
+	// have come back together, more than IODepth as many as that.
 	IODepthBatch int
 	// BatchCompleteMin and BatchCompleteMax are how many completions are waited for,
 	// and taken at most, at a time; 0 means 1 and all.
