@@ -147,7 +147,7 @@ func (r *Result) conclusions(d *document) {
 	case 1:
 		d.item("A poller keeps a CPU busy while it waits. With more pollers than CPUs expect polling to lose, on any drive: each waits for a CPU that another one spins on.")
 	case 3:
-		d.item("A median that lies among the rounds of what it is compared with is no cost that was measured. The wider these are spread, the less that says.")
+		d.item("A head whose median lies among the rounds of one path, or on their better side, has no cost that was measured. The wider these are spread, the less that says.")
 		if r.Emulated {
 			d.item("The TCP paths lead over the loopback address to the same CPUs. That shows that polling gets through such paths, and not what it gains over a network.")
 		}

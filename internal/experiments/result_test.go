@@ -333,10 +333,10 @@ func TestWordsFollowData(t *testing.T) {
 		}
 	}
 	text := collect(t, boots).Markdown()
-	if !strings.Contains(text, "is among the rounds of one path in 0 of 6 rows") || !strings.Contains(text, "| 1.01 |") {
+	if !strings.Contains(text, "is above all rounds of one path in 6 of 6 rows") || !strings.Contains(text, "| 1.01 |") {
 		t.Errorf("a head that costs 1%%, always, is not seen:\n%s", text)
 	}
-	if !strings.Contains(text, "is among the rounds of one path in 6 of 6 rows") {
+	if !strings.Contains(text, "is above all rounds of one path in 0 of 6 rows") {
 		t.Errorf("a head over TCP that costs nothing is seen as more:\n%s", text)
 	}
 }
