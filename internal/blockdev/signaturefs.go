@@ -128,19 +128,22 @@ func checkJFS(d *image, sb int64, _ magic) bool {
 }
 
 // checkUDF walks the volume recognition sequence to a descriptor of the right
-// kind, and wants an anchor in block 256, for one of the sizes that a block may
-// have (ECMA-167, 2/8 and 3/8.4).
+// kind, and wants an anchor in block 256, or in block 512 as on media that are written
+// once and not closed yet, for one of the sizes that a block may have (ECMA-167, 2/8 and
+// 3/8.4; UDF 2.60, 6.10).
 func checkUDF(d *image, sb int64, _ magic) bool {
 	for _, block := range []int64{512, 1024, 2048, 4096} {
 		if !hasNSR(d, sb, max(block, 2048)) {
 			continue
 		}
-		b := d.bytes(256*block, 512)
-		if b == nil {
-			return false
-		}
-		if le.Uint32(b[12:]) == 256 && le.Uint16(b) == 2 {
-			return true
+		for _, at := range []int64{256, 512} {
+			b := d.bytes(at*block, 512)
+			if b == nil {
+				return false
+			}
+			if int64(le.Uint32(b[12:])) == at && le.Uint16(b) == 2 {
+				return true
+			}
 		}
 	}
 	return false

@@ -357,6 +357,8 @@ func madeImages() []made {
 		{"udf", size, vrs(2048, "BEA01", "NSR02", "TEA01").with(anchor(512, 2, 256)), "udf"},
 		{"udf, 1 KiB", size, vrs(2048, "BEA01", "NSR03", "TEA01").with(anchor(1024, 2, 256)), "udf"},
 		{"udf, 4 KiB", size, vrs(4096, "BEA01", "NSR03", "TEA01").with(anchor(4096, 2, 256)), "udf"},
+		{"udf, not closed, 512 bytes", size, vrs(2048, "BEA01", "NSR03", "TEA01").with(anchor(1024, 2, 512)), "udf"},
+		{"udf, not closed, 1 KiB", size, vrs(2048, "BEA01", "NSR03", "TEA01").with(at{512 * 1024: block(16, at{0: put16(2), 12: put32(512)})}), "udf"},
 		{"udf, no anchor", size, vrs(2048, "BEA01", "NSR03", "TEA01"), ""},
 		{"udf, anchor misplaced", size, vrs(2048, "BEA01", "NSR03").with(anchor(2048, 2, 255)), ""},
 		{"udf, other tag", size, vrs(2048, "BEA01", "NSR03").with(anchor(2048, 3, 256)), ""},
