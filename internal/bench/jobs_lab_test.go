@@ -56,8 +56,13 @@ func TestLabCountingManyJobs(t *testing.T) {
 	}
 	ratio := median(many) / median(one)
 	t.Logf("depth 16: %.0f instructions by one job, %.0f by 16, ratio %.3f", median(one), median(many), ratio)
-	if ratio > 1.1 {
-		t.Errorf("16 jobs cost %.3f times what one does, want 1.1 at most", ratio)
+	most := 1.1
+	if major, minor, _ := blockdev.KernelVersion(); major == 6 && minor < 12 {
+		// Some 500 instructions more, where 6.12 needs 40; the program is the same.
+		most = 1.2
+	}
+	if ratio > most {
+		t.Errorf("16 jobs cost %.3f times what one does, want %.1f at most", ratio, most)
 	}
 }
 
@@ -151,7 +156,7 @@ func modeMeans(t *testing.T, g Group) (polled, plain float64) {
 }
 
 // Of one queue half of the I/Os ask to be polled.
-func TestLabHiPriShare(t *testing.T) {
+func TestLabOneCPUHiPriShare(t *testing.T) {
 	dev := nvmeStripe(t)
 	seed := uint64(0)
 	compareModes(t, func() Group {
