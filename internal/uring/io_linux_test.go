@@ -164,6 +164,43 @@ func TestFixedWithoutRegistered(t *testing.T) {
 	}
 }
 
+// A file that takes another's place is the one that I/O by its index goes to, and the
+// other is let go of.
+func TestUpdateFile(t *testing.T) {
+	for _, iopoll := range []bool{false, true} {
+		r, m := newRing(t, Config{Entries: 4, IOPoll: iopoll}), newMemory(t, 4096)
+		var fds [2]int32
+		for i := range fds {
+			fds[i] = int32(directFile(t, 4096))
+			copy(m.Bytes(), []byte{byte('a' + i)})
+			if _, err := unix.Pwrite(int(fds[i]), m.Bytes()[:4096], 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.RegisterFiles([]int32{-1, fds[0]}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.UpdateFile(1, fds[1]); err != nil {
+			t.Fatal(err)
+		}
+		for _, index := range []int{-1, 2} {
+			if err := r.UpdateFile(index, fds[1]); err == nil {
+				t.Errorf("file %d of 2 was replaced", index)
+			}
+		}
+		if err := r.UpdateFile(0, 1<<30); err == nil {
+			t.Error("a descriptor that is none took a place")
+		}
+		if iopoll {
+			continue // what cannot be polled cannot be read here
+		}
+		push(t, r, SQE{Opcode: OpRead, Flags: FixedFile, FD: 1, Addr: mustAddr(t, m, m.Bytes()), Len: 4096})
+		if cqe := await(t, r, 1)[0]; cqe.Res != 4096 || m.Bytes()[0] != 'b' {
+			t.Errorf("result %d, %q; want what the second file holds", cqe.Res, m.Bytes()[0])
+		}
+	}
+}
+
 func TestRegisterFilesRefused(t *testing.T) {
 	r := newRing(t, Config{})
 	if err := r.RegisterFiles(nil); err == nil {

@@ -22,6 +22,7 @@ const (
 	registerBuffers      = 0
 	registerFiles        = 2
 	unregisterFiles      = 3
+	registerFilesUpdate  = 6
 	registerCloneBuffers = 30
 )
 

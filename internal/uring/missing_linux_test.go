@@ -62,6 +62,13 @@ var abilities = map[string]func(t *testing.T) error{
 	"REGISTER_FILES": func(t *testing.T) error {
 		return newRing(t, Config{}).RegisterFiles([]int32{int32(eventfd(t))})
 	},
+	"REGISTER_FILES_UPDATE": func(t *testing.T) error {
+		r := newRing(t, Config{})
+		if err := r.RegisterFiles([]int32{int32(eventfd(t))}); err != nil {
+			return err
+		}
+		return r.UpdateFile(0, int32(eventfd(t)))
+	},
 	"REGISTER_BUFFERS": func(t *testing.T) error {
 		return newRing(t, Config{}).RegisterMemory(newMemory(t, 4096))
 	},

@@ -20,6 +20,12 @@ type cloneBuffers struct {
 	_ [3]uint32
 }
 
+// filesUpdate is struct io_uring_files_update.
+type filesUpdate struct {
+	offset, _ uint32
+	fds       *int32
+}
+
 // RegisterFiles makes fds the registered files, found in an SQE by their index.
 func (r *Ring) RegisterFiles(fds []int32) error {
 	return r.register(registerFiles, "io_uring_register of files", unsafe.Pointer(unsafe.SliceData(fds)), len(fds))
@@ -37,6 +43,14 @@ func (r *Ring) UnregisterFiles() error {
 			return explain("io_uring_register to unregister files", errno)
 		}
 	}
+}
+
+// UpdateFile puts fd in the place of the registered file at index. What is in flight
+// goes on with the one that was there, which stays open until it has finished. Where it
+// fails there may be none at index.
+func (r *Ring) UpdateFile(index int, fd int32) error {
+	arg := filesUpdate{offset: uint32(index), fds: &fd}
+	return r.register(registerFilesUpdate, "io_uring_register to replace a file", unsafe.Pointer(&arg), 1)
 }
 
 // RegisterMemory makes m the registered buffer 0. It is pinned and counts

@@ -67,6 +67,9 @@ func (*Ring) RegisterFiles([]int32) error { return errNotLinux }
 // UnregisterFiles returns errors.ErrUnsupported.
 func (*Ring) UnregisterFiles() error { return errNotLinux }
 
+// UpdateFile returns errors.ErrUnsupported.
+func (*Ring) UpdateFile(int, int32) error { return errNotLinux }
+
 // RegisterMemory returns errors.ErrUnsupported.
 func (*Ring) RegisterMemory(*Memory) error { return errNotLinux }
 
