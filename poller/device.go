@@ -83,6 +83,10 @@ type Limits struct {
 	// NotPollable is nil when HiPri requests are polled. Otherwise it says
 	// which drive is not and why, and errors.Is(NotPollable, ErrNotPollable).
 	NotPollable error
+	// GoneIsFinal says that a drive which is gone (ErrGone) does nothing more of what
+	// was sent to it. That holds on PCI Express, where the controller is reset with its
+	// link. Behind a network the target goes on with what has reached it.
+	GoneIsFinal bool
 	// FixedBuffers says that the arena is registered with every ring of the
 	// queue. It is false on a device.
 	FixedBuffers bool

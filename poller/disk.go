@@ -15,9 +15,11 @@ import (
 // Disk is the leaf among the devices: one block device or file, opened for
 // direct I/O.
 type Disk struct {
-	dev  *blockdev.Device
-	info blockdev.Info
-	opts OpenOptions
+	// drive is what is open now. Revive puts another one in its place; then its figures
+	// that count here are those of info, which is of the first.
+	drive atomic.Pointer[drive]
+	info  blockdev.Info
+	opts  OpenOptions
 	// base and size are the part of the device that the disk is.
 	base, size int64
 	caps       childCaps
@@ -25,12 +27,18 @@ type Disk struct {
 	notPollable error
 
 	recorders Recorders
-	gone      atomic.Bool
+	reviving  revival
 
 	mu       sync.Mutex
 	budget   int // children in flight over all queues
 	reserved int
 	closed   bool
+}
+
+// drive is a device that is open. Queues know which one their rings have.
+type drive struct {
+	dev  *blockdev.Device
+	gone atomic.Bool
 }
 
 // Polling says what Open does about HiPri requests.
@@ -61,6 +69,11 @@ type OpenOptions struct {
 	// is at Offset of the device. A Size of 0 means up to the end. Both are
 	// multiples of the logical block.
 	Offset, Size int64
+	// Reopen, where it is given, is how Revive opens the drive again after it was gone
+	// and has come back, perhaps under another name. It opens as the device was opened,
+	// claims and locks it likewise, and has proved that it is the same drive. While
+	// the drive is not there it fails.
+	Reopen func() (*blockdev.Device, error)
 }
 
 // Open opens the block device or file at path. What is found out about it is
@@ -92,7 +105,8 @@ func NewDisk(dev *blockdev.Device, opts OpenOptions) (_ *Disk, err error) {
 	if major, minor, release := blockdev.KernelVersion(); release != "" && (major < 6 || major == 6 && minor < 1) {
 		return nil, fmt.Errorf("this is Linux %s: %w", release, ErrKernelTooOld)
 	}
-	d := &Disk{dev: dev, info: dev.Info(), opts: opts, base: opts.Offset, size: opts.Size}
+	d := &Disk{info: dev.Info(), opts: opts, base: opts.Offset, size: opts.Size}
+	d.drive.Store(&drive{dev: dev})
 	if err := d.checkSize(); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
 	}
@@ -102,7 +116,7 @@ func NewDisk(dev *blockdev.Device, opts OpenOptions) (_ *Disk, err error) {
 	if d.budget <= 0 {
 		d.budget = unknownBudget
 	}
-	if d.notPollable, err = d.probe(); err != nil {
+	if d.notPollable, err = d.probe(dev); err != nil {
 		return nil, err
 	}
 	if d.notPollable != nil && opts.Polling == PollRequired {
@@ -138,7 +152,7 @@ const unknownBudget = 128
 
 // probe finds out whether the drive really polls; err is of the host, not the
 // drive.
-func (d *Disk) probe() (notPollable, err error) {
+func (d *Disk) probe(dev *blockdev.Device) (notPollable, err error) {
 	if d.opts.Polling == PollNever {
 		return fmt.Errorf("%s: %w: opened without polling", d.info.Path, ErrNotPollable), nil
 	}
@@ -146,20 +160,26 @@ func (d *Disk) probe() (notPollable, err error) {
 		// Linux 6.1 completes a polled read here by interrupt, in silence.
 		return fmt.Errorf("%s: %w: %s", d.info.Path, ErrNotPollable, blockdev.PollCure(d.info)), nil
 	}
-	switch err := polledRead(d.dev.FD(), d.info.BlockSize); {
-	case errors.Is(err, errProbe):
-		return fmt.Errorf("%s: %w: %w, although the kernel says that it can be polled", d.info.Path, ErrNotPollable, err), nil
-	default:
+	read, err := startRead(dev, true)
+	if err != nil {
 		return nil, err
 	}
+	if err := read.wait(probePatience); err != nil {
+		return fmt.Errorf("%s: %w: %w, although the kernel says that it can be polled", d.info.Path, ErrNotPollable, err), nil
+	}
+	return nil, nil
 }
 
-// Info returns what the kernel tells about the drive.
-func (d *Disk) Info() blockdev.Info { return d.info }
+// Info returns what the kernel tells about the drive, as it was when it was opened, or
+// revived.
+func (d *Disk) Info() blockdev.Info { return d.drive.Load().dev.Info() }
+
+// name is what errors call the disk.
+func (d *Disk) name() string { return d.Info().Path }
 
 // Overlaps reports whether d and other share bytes: one drive under two names,
 // or a drive and a partition of it.
-func (d *Disk) Overlaps(other *Disk) bool { return blockdev.Overlaps(d.dev, other.dev) }
+func (d *Disk) Overlaps(other *Disk) bool { return d.Info().Overlaps(other.Info()) }
 
 // Limits implements Device.
 func (d *Disk) Limits() Limits {
@@ -173,24 +193,25 @@ func (d *Disk) Limits() Limits {
 		Unit:        unit,
 		ReadOnly:    !d.opts.Write,
 		NotPollable: d.notPollable,
+		GoneIsFinal: d.info.Transport == "pcie",
 	}
 }
 
 // Stats implements Device.
-func (d *Disk) Stats() Stats { return d.recorders.Sum(d.info.Path) }
+func (d *Disk) Stats() Stats { return d.recorders.Sum(d.name()) }
 
 // Close implements Device.
 func (d *Disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return fmt.Errorf("%s: %w", d.info.Path, ErrClosed)
+		return fmt.Errorf("%s: %w", d.name(), ErrClosed)
 	}
 	if n := d.recorders.Open(); n > 0 {
-		return fmt.Errorf("%s: %d %w: close them first", d.info.Path, n, ErrQueuesOpen)
+		return fmt.Errorf("%s: %d %w: close them first", d.name(), n, ErrQueuesOpen)
 	}
 	d.closed = true
-	return d.dev.Close()
+	return d.drive.Load().dev.Close()
 }
 
 // reserve takes a queue's share of the budget, in children: what it wants, at
@@ -227,7 +248,7 @@ func (d *Disk) release(tags int) {
 
 // isGone finds out, after an error that a vanished drive gives, whether it is
 // one. It is off the hot path.
-func (d *Disk) isGone() bool {
+func (d *drive) isGone() bool {
 	if !d.gone.Load() && d.dev.Gone() {
 		d.gone.Store(true)
 	}

@@ -26,7 +26,7 @@ func (q *diskQueue) Poll(done []*Request) (n int, err error) {
 			ring = q.tree.solo
 		}
 		if err := ring.Enter(); err != nil {
-			return n, fmt.Errorf("%s: %w", q.disk.info.Path, err)
+			return n, fmt.Errorf("%s: %w", q.disk.name(), err)
 		}
 		// Each completion finishes at most one request.
 		if ready := min(ring.Ready(), uint32(len(done)-n)); ready != 0 {
@@ -85,7 +85,7 @@ func (q *diskQueue) complete(cqe *uring.CQE) *Request {
 
 // unknown breaks the tree: nothing that the ring says can be believed.
 func (q *diskQueue) unknown() *Request {
-	q.tree.broken = fmt.Errorf("%s: %w", q.disk.info.Path, errRing)
+	q.tree.broken = fmt.Errorf("%s: %w", q.disk.name(), errRing)
 	return nil
 }
 
@@ -104,14 +104,14 @@ func (q *diskQueue) fail(s *slot, res int32) (retry bool) {
 		err = errno
 		switch errno {
 		case syscall.ENOSPC, syscall.ENODEV, syscall.ENXIO, syscall.ENOLINK, syscall.EIO:
-			if q.disk.isGone() {
+			if q.isGone(s) {
 				err = fmt.Errorf("%w: %w", ErrGone, errno)
 				if errno == syscall.ENOSPC {
 					err = ErrGone // what the kernel says past the end of a drive of size 0
 				}
 			}
 		}
-	case res == 0 && q.disk.isGone():
+	case res == 0 && q.isGone(s):
 		err = ErrGone
 	default:
 		err = fmt.Errorf("%w: %d bytes of %d", ErrShort, res, s.len)
@@ -123,5 +123,5 @@ func (q *diskQueue) fail(s *slot, res int32) (retry bool) {
 }
 
 func (q *diskQueue) errorOf(r *Request, err error) error {
-	return &Error{Op: r.Op, Member: -1, Path: q.disk.info.Path, Offset: r.Offset + q.base, Err: err}
+	return &Error{Op: r.Op, Member: -1, Path: q.disk.name(), Offset: r.Offset + q.base, Err: err}
 }

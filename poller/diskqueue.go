@@ -14,7 +14,9 @@ import (
 type diskQueue struct {
 	Inner
 	disk *Disk
-	tree *Tree
+	// drive is what the rings have registered.
+	drive *drive
+	tree  *Tree
 
 	// What a request is checked against, beside each other and in the types
 	// of the check.
@@ -59,7 +61,9 @@ type slot struct {
 	pos      int    // of the child in the request's buffer
 	len      uint32 // 0 for a flush
 	polled   bool
-	next     uint32 // free slot behind this one
+	// before is the userData of a child that went to a drive which was replaced since.
+	before uint64
+	next   uint32 // free slot behind this one
 }
 
 const (
@@ -72,7 +76,7 @@ const (
 func (d *Disk) NewQueue(cfg QueueConfig) (Queue, error) {
 	q, err := MakeQueue(cfg, d.newQueue)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.info.Path, err)
+		return nil, fmt.Errorf("%s: %w", d.name(), err)
 	}
 	return q, nil
 }
@@ -85,6 +89,7 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 	}
 	q := &diskQueue{
 		disk:        d,
+		drive:       d.drive.Load(),
 		tree:        t,
 		base:        d.base,
 		size:        d.size,
@@ -109,6 +114,7 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 	for i := range q.slots {
 		q.slots[i].userData = uint64(q.index)<<leafShift | uint64(i)
 		q.slots[i].next = uint32(i + 1)
+		q.slots[i].before = noUserData
 	}
 	t.leaves = append(t.leaves, q)
 	return q, nil

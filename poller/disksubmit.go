@@ -12,6 +12,11 @@ import (
 // Submit implements Node.
 func (q *diskQueue) Submit(reqs []*Request) (int, error) {
 	n := 0
+	if now := q.disk.drive.Load(); now != q.drive {
+		if err := q.attach(now); err != nil {
+			return 0, err
+		}
+	}
 	for n < len(reqs) && q.accept(reqs[n]) {
 		n++
 	}

@@ -208,7 +208,7 @@ func TestLeafGone(t *testing.T) {
 		r := l.request(c.op, 0, 1)
 		cqe := l.completions(r, 1)[0]
 		cqe.Res = c.res
-		l.d.gone.Store(true)
+		l.d.drive.Load().gone.Store(true)
 		if n, err := l.poll(); n != 1 || err != nil {
 			t.Fatalf("%d, %v", n, err)
 		}

@@ -8,47 +8,77 @@ import (
 	"syscall"
 	"time"
 
+	"pollux/internal/blockdev"
 	"pollux/internal/uring"
 )
 
-// errProbe is a polled read that failed.
-var errProbe = errors.New("a polled read failed")
+// errProbe is a read that failed.
+var errProbe = errors.New("a read of its first block failed")
 
 const probePatience = 5 * time.Second
 
-// polledRead reads the first block of fd through an IOPOLL ring. An error that
-// is not errProbe is of the host.
-func polledRead(fd int, block int64) error {
-	ring, err := uring.New(uring.Config{Entries: 1, IOPoll: true})
-	if err != nil {
-		return fmt.Errorf("ring for a polled read: %w", err)
+// probeRead is a read of a drive's first block, through a ring of its own.
+type probeRead struct {
+	polled bool
+	ring   *uring.Ring
+	mem    *uring.Memory
+	block  int64
+}
+
+// startRead starts a read, polled or plain. The error is of the host, not of the drive.
+func startRead(dev *blockdev.Device, polled bool) (_ *probeRead, err error) {
+	p := &probeRead{polled: polled, block: dev.Info().BlockSize}
+	if p.ring, err = uring.New(uring.Config{Entries: 1, IOPoll: polled}); err != nil {
+		return nil, fmt.Errorf("ring for a first read: %w", err)
 	}
-	mem, err := uring.NewMemory(int(block))
-	if err != nil {
-		ring.Close()
-		return err
+	if p.mem, err = uring.NewMemory(int(p.block)); err != nil {
+		p.ring.Close()
+		return nil, err
 	}
-	addr, _ := mem.Addr(mem.Bytes()[:block])
-	*ring.SQE() = uring.SQE{Opcode: uring.OpRead, FD: int32(fd), Addr: uint64(addr), Len: uint32(block)}
-	for start := time.Now(); ring.Ready() == 0; {
-		if err := ring.Enter(); err != nil {
-			ring.Close()
-			mem.Close()
-			return err
+	addr, _ := p.mem.Addr(p.mem.Bytes()[:p.block])
+	*p.ring.SQE() = uring.SQE{Opcode: uring.OpRead, FD: int32(dev.FD()), Addr: uint64(addr), Len: uint32(p.block)}
+	if err := p.ring.Enter(); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// errHung says that a drive does not answer.
+var errHung = errors.New("no completion")
+
+// wait waits for the read to end. With errHung it is out still, and may be waited for
+// again: the drive may still write, so its ring and memory stay. After any other result
+// they are given back.
+func (p *probeRead) wait(patience time.Duration) error {
+	for start := time.Now(); p.ring.Ready() == 0; {
+		left := patience - time.Since(start)
+		if left <= 0 {
+			return fmt.Errorf("%w: %w within %v", errProbe, errHung, patience)
 		}
-		if ring.Ready() == 0 && time.Since(start) > probePatience {
-			// The drive may still write: the ring and the memory are kept.
-			return fmt.Errorf("%w: no completion within %v", errProbe, probePatience)
+		var err error
+		if p.polled {
+			err = p.ring.Enter()
+		} else {
+			err = p.ring.EnterWait(1, left)
+		}
+		if err != nil {
+			p.close()
+			return fmt.Errorf("%w: %w", errProbe, err)
 		}
 	}
-	res := ring.CQE(0).Res
-	ring.Close()
-	mem.Close()
+	res := p.ring.CQE(0).Res
+	p.close()
 	switch {
 	case res < 0:
 		return fmt.Errorf("%w: %w", errProbe, syscall.Errno(-res))
-	case int64(res) != block:
-		return fmt.Errorf("%w: %d bytes of %d", errProbe, res, block)
+	case int64(res) != p.block:
+		return fmt.Errorf("%w: %d bytes of %d", errProbe, res, p.block)
 	}
 	return nil
+}
+
+func (p *probeRead) close() {
+	p.ring.Close()
+	p.mem.Close()
 }

@@ -109,7 +109,7 @@ func (t *Tree) makeRings() error {
 	tags, fds := 0, make([]int32, 0, len(t.leaves))
 	for _, leaf := range t.leaves {
 		tags += len(leaf.slots)
-		fds = append(fds, int32(leaf.disk.dev.FD()))
+		fds = append(fds, int32(leaf.drive.dev.FD()))
 	}
 	if len(fds) == 0 {
 		return nil
