@@ -104,6 +104,32 @@ type Info struct {
 	// Transport is how an NVMe controller is reached: pcie, tcp, rdma, fc or
 	// loop; "" for others.
 	Transport string
+	// Subsystem is the NVMe qualified name (NQN) of the subsystem that the namespace is
+	// in.
+	Subsystem string
+	// Controller is the kernel's name of the one NVMe controller over which the device
+	// reaches the drive, Address where that is: a PCI or a network address. Both are
+	// "" for a multipath head, which has several, and for what is no NVMe drive.
+	Controller, Address string
+	// ControllerID tells the controllers of a subsystem apart, if ControllerKnown.
+	ControllerID    int
+	ControllerKnown bool
 	// ReadOnly says that the kernel refuses writes (BLKROGET).
 	ReadOnly bool
+}
+
+// Path is an NVMe controller over which a namespace is reached.
+type Path struct {
+	// Controller is the kernel's name, such as nvme3.
+	Controller string
+	// Name is that of its block device: the hidden nvme0c3n1 of a multipath head, or
+	// nvme3n1 where the kernel does not join paths. "" where there is none now.
+	Name string
+	// Transport is pcie, tcp, rdma, fc or loop, Address a PCI or a network address.
+	Transport, Address string
+	// State is live, connecting, resetting, deleting or another word of the kernel's,
+	// ANAState that of the namespace over this path (asymmetric namespace access).
+	State, ANAState string
+	// ControllerID tells the controllers of a subsystem apart; -1 when unknown.
+	ControllerID int
 }

@@ -45,6 +45,7 @@ func (h host) describe(in *Info) {
 		in.WWID = text(disk, "device/wwid")
 	}
 	in.Driver = driverOf(disk)
+	h.describeController(in, disk)
 
 	if mask, ok := number(disk, "queue/dma_alignment", 0, 1<<20); ok && mask&(mask+1) == 0 {
 		in.BufAlign = mask + 1

@@ -20,6 +20,12 @@ func (d *Device) Close() error { return errors.ErrUnsupported }
 // Gone works on Linux only.
 func (d *Device) Gone() bool { return false }
 
+// Paths works on Linux only.
+func (in Info) Paths() []Path { return nil }
+
+// NodesOf works on Linux only.
+func NodesOf(string) []string { return nil }
+
 // KernelVersion works on Linux only.
 func KernelVersion() (major, minor int, release string) { return 0, 0, "" }
 
