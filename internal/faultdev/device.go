@@ -65,6 +65,18 @@ func (d *Device) Close() error {
 	return d.dev.Close()
 }
 
+// Revive says whether the device works, as that of poller.Disk does: a rule that fails
+// reads of the first block speaks against it.
+func (d *Device) Revive() error {
+	if err := d.rules.blocks(int(d.dev.Limits().BlockSize)); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	if r, ok := d.dev.(interface{ Revive() error }); ok {
+		return r.Revive()
+	}
+	return nil
+}
+
 // NewQueue implements poller.Device.
 func (d *Device) NewQueue(cfg poller.QueueConfig) (poller.Queue, error) {
 	d.mu.Lock()

@@ -17,11 +17,18 @@ type Memory struct {
 
 	recorders poller.Recorders
 
+	content *content
+
 	mu       sync.Mutex
-	bytes    []byte
 	reserved int
 	queues   uint64 // made so far
 	closed   bool
+}
+
+// content is what a device holds, and all that share it.
+type content struct {
+	mu    sync.Mutex
+	bytes []byte
 }
 
 // MemoryOptions are those of NewMemory. The zero value is usable.
@@ -38,6 +45,8 @@ type MemoryOptions struct {
 	BufAlign int64
 	// ReadOnly refuses writes.
 	ReadOnly bool
+	// GoneIsFinal is what the limits say.
+	GoneIsFinal bool
 	// Seed, unless 0, makes requests finish in random order.
 	Seed uint64
 	// Lateness, with a Seed, is how many polls a request may take at most; 0
@@ -61,12 +70,19 @@ func NewMemory(size, blockSize int64, opts MemoryOptions) *Memory {
 		opts.BufAlign = blockSize
 	}
 	size &^= blockSize - 1
-	return &Memory{opts: opts, size: size, block: blockSize, bytes: make([]byte, size)}
+	return &Memory{opts: opts, size: size, block: blockSize, content: &content{bytes: make([]byte, size)}}
+}
+
+// Share makes another device of the same bytes: another path to them.
+func (m *Memory) Share(opts MemoryOptions) *Memory {
+	other := NewMemory(0, m.block, opts)
+	other.size, other.content = m.size, m.content
+	return other
 }
 
 // Bytes returns what the device holds. It must not be used while I/O is in
 // flight.
-func (m *Memory) Bytes() []byte { return m.bytes }
+func (m *Memory) Bytes() []byte { return m.content.bytes }
 
 // Limits implements poller.Device.
 func (m *Memory) Limits() poller.Limits {
@@ -77,6 +93,7 @@ func (m *Memory) Limits() poller.Limits {
 		MaxTransfer: int64(m.opts.Budget) * m.opts.Unit,
 		QueueDepth:  m.opts.Budget,
 		Unit:        m.opts.Unit,
+		GoneIsFinal: m.opts.GoneIsFinal,
 	}
 }
 

@@ -168,8 +168,8 @@ func (q *memQueue) Poll(done []*poller.Request) (int, error) {
 // finish moves the bytes of what is due, as much as done has room for.
 func (q *memQueue) finish(done []*poller.Request) (n int) {
 	q.tree.Tick()
-	q.mem.mu.Lock()
-	defer q.mem.mu.Unlock()
+	q.mem.content.mu.Lock()
+	defer q.mem.content.mu.Unlock()
 	if q.random != nil {
 		q.random.Shuffle(len(q.flying), func(i, j int) { q.flying[i], q.flying[j] = q.flying[j], q.flying[i] })
 	}
@@ -194,9 +194,9 @@ func (q *memQueue) move(f flight) {
 	q.used -= f.units
 	switch r.Op {
 	case poller.Read:
-		copy(r.Buf, q.mem.bytes[r.Offset:])
+		copy(r.Buf, q.mem.content.bytes[r.Offset:])
 	case poller.Write:
-		copy(q.mem.bytes[r.Offset:], r.Buf)
+		copy(q.mem.content.bytes[r.Offset:], r.Buf)
 	}
 	if r.Op != poller.Flush {
 		r.N = len(r.Buf)

@@ -104,6 +104,20 @@ func (s *rules) match(r *poller.Request) *Rule {
 	return nil
 }
 
+// blocks returns the error that a read of the first block would meet now, leaving the
+// rules as they are; those that strike by chance count as if they would.
+func (s *rules) blocks(block int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &poller.Request{Op: poller.Read, Buf: make([]byte, block)}
+	for _, rule := range s.list {
+		if rule.Err != nil && rule.Ops.has(r.Op) && rule.touches(r) && rule.met >= rule.Skip && (rule.Times == 0 || rule.struck < rule.Times) {
+			return rule.Err
+		}
+	}
+	return nil
+}
+
 func (u *rule) strikes(r *poller.Request) bool {
 	if !u.Ops.has(r.Op) || !u.touches(r) {
 		return false
