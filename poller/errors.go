@@ -26,6 +26,14 @@ var (
 	ErrGone = errors.New("drive is gone")
 	// ErrShort says that a drive moved fewer bytes than asked.
 	ErrShort = errors.New("short transfer")
+	// ErrNotRetried says that a path to the drive failed, and that the request was
+	// not sent again over another one, as the drive might then do it twice: the
+	// second time after something newer. It may or may not have been done.
+	ErrNotRetried = errors.New("path failed, not sent again over another")
+	// ErrPathLost comes with a Flush, once: a path to the drive was lost that had
+	// taken writes since the last one. What the drive still has of them is durable
+	// now, as another path did flush; what was lost with the path nobody can tell.
+	ErrPathLost = errors.New("path was lost that had taken writes since the last flush; another one did flush")
 	// ErrNotDrained says that a request had not finished when Close gave up on
 	// it. Its memory is kept, as the device may still write to it.
 	ErrNotDrained = errors.New("still in flight when the queue was closed")

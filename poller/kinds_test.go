@@ -9,6 +9,7 @@ import (
 
 	"pollux/internal/faultdev"
 	"pollux/internal/faultdev/devtest"
+	"pollux/multipath"
 	"pollux/poller"
 	"pollux/volume"
 )
@@ -35,6 +36,17 @@ var kinds = []struct {
 	{"volume of 2 disks", striped(diskKind, diskKind)},
 	{"volume of 3 memories", striped(memoryKind, memoryKind, memoryKind)},
 	{"volume of 4, mixed", striped(diskKind, memoryKind, diskKind, func(t testing.TB) poller.Device { return faultdev.New(memoryKind(t)) })},
+	{"multipath of 1 memory", joined(func(t testing.TB) []poller.Device { return []poller.Device{memoryKind(t)} })},
+	{"multipath of 2 memories", joined(sharedMemories)},
+	{"multipath of 2 disks", joined(sameDisks)},
+	{"volume of multipaths", striped(joined(sharedMemories), joined(sameDisks))},
+	{"multipath of volumes", joined(func(t testing.TB) []poller.Device {
+		a, b := sharedMemories(t), sharedMemories(t)
+		over := func(members ...poller.Device) poller.Device {
+			return striped(func(testing.TB) poller.Device { return members[0] }, func(testing.TB) poller.Device { return members[1] })(t)
+		}
+		return []poller.Device{over(a[0], b[0]), over(a[1], b[1])}
+	})},
 	{"volume of volumes", striped(striped(memoryKind, diskKind), striped(diskKind), striped(memoryKind, memoryKind, memoryKind))},
 }
 
@@ -44,6 +56,30 @@ func memoryKind(testing.TB) poller.Device {
 
 func diskKind(t testing.TB) poller.Device {
 	return devtest.OpenDisk(t, devtest.TempFile(t, kindSize))
+}
+
+// sharedMemories are two paths to one memory.
+func sharedMemories(testing.TB) []poller.Device {
+	m := faultdev.NewMemory(kindSize, 512, faultdev.MemoryOptions{})
+	return []poller.Device{m, m.Share(faultdev.MemoryOptions{Name: "other", Seed: 1, Lateness: 2})}
+}
+
+// sameDisks are two paths to one file.
+func sameDisks(t testing.TB) []poller.Device {
+	path := devtest.TempFile(t, kindSize)
+	return []poller.Device{devtest.OpenDisk(t, path), devtest.OpenDisk(t, path)}
+}
+
+// joined returns a maker of multipaths.
+func joined(paths func(testing.TB) []poller.Device) func(testing.TB) poller.Device {
+	return func(t testing.TB) poller.Device {
+		t.Helper()
+		m, err := multipath.New(paths(t), multipath.Options{Policy: multipath.RoundRobin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
 }
 
 // striped returns a maker of volumes.

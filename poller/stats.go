@@ -3,6 +3,8 @@
 package poller
 
 import (
+	"slices"
+
 	"pollux/internal/hist"
 )
 
@@ -56,6 +58,23 @@ type Stats struct {
 	Counters
 	// Members are those of the devices below, in the order of their slots.
 	Members []Stats
+	// Paths says, where Members are the paths to one drive, how each is used. It is nil
+	// for every other device.
+	Paths []PathStats
+}
+
+// PathStats is what a multipath knows of one of its paths.
+type PathStats struct {
+	// Live says that I/O goes over the path; otherwise Err is why it does not.
+	Live bool
+	Err  error
+	// InFlight is how many requests were out on it when their queues were last polled.
+	InFlight int
+	// Errors is how many requests it has failed in a way that is its own fault, Retries
+	// how many of those were sent again over another path.
+	Errors, Retries uint64
+	// Changes is how many times it went from live to failed, or back.
+	Changes uint64
 }
 
 // IOStats counts the I/O of one operation and mode.
@@ -115,5 +134,18 @@ func (s Stats) combine(o Stats, histogram func(a, b hist.Histogram) hist.Histogr
 		}
 	}
 	s.Members = members
+	s.Paths = combinePaths(s.Paths, o.Paths, number)
 	return s
+}
+
+// combinePaths keeps what is true now of s, and counts.
+func combinePaths(s, o []PathStats, number func(a, b uint64) uint64) []PathStats {
+	paths := slices.Clone(s)
+	for i := range min(len(s), len(o)) {
+		p := &paths[i]
+		p.Errors = number(p.Errors, o[i].Errors)
+		p.Retries = number(p.Retries, o[i].Retries)
+		p.Changes = number(p.Changes, o[i].Changes)
+	}
+	return paths
 }

@@ -73,6 +73,7 @@ func newNamed(name string, members []poller.Device, geometry Geometry) (*Volume,
 		l.BlockSize = max(l.BlockSize, ml.BlockSize)
 		l.BufAlign = max(l.BufAlign, ml.BufAlign)
 		l.ReadOnly = l.ReadOnly || ml.ReadOnly
+		l.GoneIsFinal = (i == 0 || l.GoneIsFinal) && ml.GoneIsFinal
 		if ml.NotPollable != nil && l.NotPollable == nil {
 			l.NotPollable = fmt.Errorf("member %d: %w", i, ml.NotPollable)
 		}
@@ -165,7 +166,8 @@ func (v *Volume) remember(op poller.Op, member int, err error) {
 	if errors.Is(err, poller.ErrGone) {
 		v.broken.CompareAndSwap(nil, &sticky{member, fmt.Errorf("the volume is broken until it is opened again: %w", err)})
 	}
-	if op == poller.Flush {
+	// A flush that tells of a lost path was done all the same.
+	if op == poller.Flush && !errors.Is(err, poller.ErrPathLost) {
 		v.flushFailed.CompareAndSwap(nil, &sticky{member, fmt.Errorf("a flush failed, nothing is durable until the volume is opened again: %w", err)})
 	}
 }
