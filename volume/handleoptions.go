@@ -8,12 +8,13 @@ import (
 	"runtime"
 	"time"
 
+	"pollux/multipath"
 	"pollux/poller"
 )
 
 // Options are those of a Handle. The zero value reads and writes, insists on
 // polling, and waits as long as it takes. NewHandle, which is given a device, does
-// not look at the first four.
+// not look at the first five.
 type Options struct {
 	// Volume is the name or the UUID of the volume to open. It may be "" where
 	// Devices have no more than one.
@@ -27,6 +28,9 @@ type Options struct {
 	// Patience is how long looking for the members may take; 0 means 10 s. A drive
 	// that has not answered by then is taken for missing.
 	Patience time.Duration
+	// Paths says how members are used that were found over several paths. Their Name
+	// is of no use here.
+	Paths multipath.Options
 
 	// ReadOnly makes writes and Flush fail with poller.ErrReadOnly. A device that
 	// is read-only itself does the same to its handle.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"pollux/internal/assembly"
+	"pollux/multipath"
 	"pollux/poller"
 )
 
@@ -53,26 +54,40 @@ func Open(opts Options) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	members := make([]poller.Device, len(opened.Members))
-	for i, d := range opened.Members {
-		members[i] = d
-	}
-	h, err := openHandle(opened.Name, members, opened.Chunk, opts)
+	h, err := openHandle(opened, opts)
 	if err != nil {
-		for _, d := range opened.Members {
-			_ = d.Close()
-		}
+		_ = opened.Close()
 		return nil, fmt.Errorf("volume %s: %w", opened.Name, err)
 	}
 	return h, nil
 }
 
-// openHandle makes the volume of its members and a handle of it. On error the
-// members are open still.
-func openHandle(name string, members []poller.Device, chunk int64, opts Options) (*Handle, error) {
-	v, err := newNamed(name, members, Geometry{Chunk: chunk})
+// openHandle makes the volume of its members and a handle of it. On error their disks
+// are open still.
+func openHandle(opened *assembly.Opened, opts Options) (*Handle, error) {
+	members := make([]poller.Device, len(opened.Members))
+	for slot, paths := range opened.Members {
+		m, err := onePerDrive(paths, opts.Paths)
+		if err != nil {
+			return nil, fmt.Errorf("member %d: %w", slot, err)
+		}
+		members[slot] = m
+	}
+	v, err := newNamed(opened.Name, members, Geometry{Chunk: opened.Chunk})
 	if err != nil {
 		return nil, err
 	}
 	return NewHandle(v, opts)
+}
+
+// onePerDrive makes one device of the paths to a drive.
+func onePerDrive(paths []*poller.Disk, opts multipath.Options) (poller.Device, error) {
+	if len(paths) == 1 {
+		return paths[0], nil
+	}
+	devices := make([]poller.Device, len(paths))
+	for i, d := range paths {
+		devices[i] = d
+	}
+	return multipath.New(devices, opts)
 }

@@ -41,7 +41,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	o := mustOpen(t, openOptions("vol", paths[2], paths[0]))
-	if o.Chunk != 2<<20 || o.Members[0].Limits().Size != 2*mib || o.Members[1].Limits().Size != 6*mib {
+	if o.Chunk != 2<<20 || o.Members[0][0].Limits().Size != 2*mib || o.Members[1][0].Limits().Size != 6*mib {
 		t.Errorf("%+v", o)
 	}
 }
@@ -263,7 +263,7 @@ func TestCreateReplaces(t *testing.T) {
 	if plan.UUID == old || !plan.Members[0].Replaces || !plan.Members[1].Replaces {
 		t.Errorf("%+v", plan)
 	}
-	if o := mustOpen(t, openOptions("vol", paths...)); o.UUID != plan.UUID || o.Sequence != 42 || o.Members[0].Info().Path != paths[1] {
+	if o := mustOpen(t, openOptions("vol", paths...)); o.UUID != plan.UUID || o.Sequence != 42 || o.Members[0][0].Info().Path != paths[1] {
 		t.Errorf("%+v", o)
 	}
 }

@@ -20,8 +20,10 @@ type Destruction struct {
 	// alone.
 	Set *superblock.Set
 
-	members []*open // those of targets, then those of which only copy B is left
-	targets []superblock.Target
+	// members are all devices, drives one for each drive: those of targets, then those
+	// of which only copy B is left.
+	members, drives []*open
+	targets         []superblock.Target
 }
 
 // PrepareDestroy finds a volume by name or UUID, whole, unfinished or what is left
@@ -40,17 +42,36 @@ func PrepareDestroy(ctx context.Context, volume string, where Where) (_ *Destruc
 	if d.members, err = openMembers(paths, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
+	first := firstPaths(set)
 	for _, m := range d.members {
 		before, _ := list.Look(m.Path)
 		if !same(m.Look, before) {
 			_ = d.Close()
 			return nil, errChanged(set)
 		}
+		if !first[m.Path] {
+			continue // another path to a drive that is written to over the first
+		}
+		d.drives = append(d.drives, m)
 		if m.Label.Current != nil {
 			d.targets = append(d.targets, superblock.Target{Device: m.dev, Superblock: *m.Label.Current})
 		}
 	}
 	return d, nil
+}
+
+// firstPaths are those over which a destruction writes.
+func firstPaths(set *superblock.Set) map[string]bool {
+	first := make(map[string]bool)
+	for _, found := range set.Slots {
+		if len(found) > 0 {
+			first[found[0].Path] = true
+		}
+	}
+	for _, f := range overwritten(set) {
+		first[f.Path] = true
+	}
+	return first
 }
 
 // same says that a device shows through its open descriptor what the search saw.
@@ -72,7 +93,7 @@ func overwritten(set *superblock.Set) (found []superblock.Found) {
 	return found
 }
 
-// remains finds what is left of a volume, a device for a slot at most.
+// remains finds what is left of a volume, a drive for a slot at most.
 func remains(ctx context.Context, volume string, where Where) (*Listing, *superblock.Set, error) {
 	list, err := Search(ctx, where)
 	if err != nil {
@@ -85,7 +106,7 @@ func remains(ctx context.Context, volume string, where Where) (*Listing, *superb
 	who := "volume " + set.Reference.Name
 	left := len(overwritten(set))
 	for slot, found := range set.Slots {
-		if len(found) > 1 {
+		if !superblock.OneDrive(found) {
 			return nil, nil, fmt.Errorf("%s: %w: member %d is both %s and %s; disconnect one of the two", who, ErrIncomplete, slot, found[0].Path, found[1].Path)
 		}
 		left += len(found)
@@ -143,7 +164,7 @@ func (d *Destruction) Commit() error {
 	if err == nil {
 		err = superblock.Destroy(d.targets, d.Set.Active(), ref.Sequence)
 	}
-	for _, m := range d.members {
+	for _, m := range d.drives {
 		if err == nil {
 			err = superblock.Forget(m.dev, m.Label)
 		}

@@ -31,7 +31,7 @@ func TestLoopMixedBlocks(t *testing.T) {
 		opts := writable(openOptions(plan.UUID.String(), where...))
 		opts.Where.Patience = 5 * time.Second
 		o := mustOpen(t, opts)
-		if o.Members[0].Info().Path != paths[0] || o.Members[0].Limits().BlockSize != 512 || o.Members[1].Limits().BlockSize != 4096 {
+		if o.Members[0][0].Info().Path != paths[0] || o.Members[0][0].Limits().BlockSize != 512 || o.Members[1][0].Limits().BlockSize != 4096 {
 			t.Errorf("%+v", o)
 		}
 		// The claim of a writer is against everybody, also those who know no pollux.
@@ -198,7 +198,7 @@ func TestLoopPartitions(t *testing.T) {
 		t.Errorf("creating took %v: waited for its own lock", took)
 	}
 	o := mustOpen(t, writable(openOptions("vol", disk, first, second)))
-	if o.Members[0].Info().Path != first || o.Members[1].Info().Path != second {
+	if o.Members[0][0].Info().Path != first || o.Members[1][0].Info().Path != second {
 		t.Errorf("%+v", o)
 	}
 	closeDisks(t, o)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pollux/internal/blockdev"
@@ -29,9 +30,20 @@ type OpenOptions struct {
 // Opened is a volume whose members are open and locked.
 type Opened struct {
 	superblock.Superblock
-	// Members are by slot, each the data of its device. Closing them gives the
-	// locks up.
-	Members []*poller.Disk
+	// Members are by slot, each as the data of one device for every path to the drive
+	// that was found. Closing them gives the locks up.
+	Members [][]*poller.Disk
+}
+
+// Close closes all disks.
+func (o *Opened) Close() error {
+	var errs []error
+	for _, paths := range o.Members {
+		for _, d := range paths {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Open finds a volume and opens its members. Where it writes it completes a
@@ -50,7 +62,7 @@ func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
 		return nil, err
 	}
 	var paths []string
-	for _, f := range set.Members() {
+	for _, f := range slices.Concat(set.Slots...) {
 		paths = append(paths, f.Path)
 	}
 	members, err := openMembers(paths, opts.Write)
@@ -61,9 +73,7 @@ func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
 	taken := 0 // by a disk, which closes its device
 	defer func() {
 		if err != nil {
-			for _, d := range o.Members {
-				_ = d.Close()
-			}
+			_ = o.Close()
 			_ = closeAll(members[taken:])
 		}
 	}()
@@ -76,18 +86,20 @@ func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
 			return nil, err
 		}
 	}
-	targets := make([]superblock.Target, len(members))
-	for i, m := range members {
-		sb := m.Label.Current
-		targets[i] = superblock.Target{Device: m.dev, Superblock: *sb}
-		disk, err := poller.NewDisk(m.dev, poller.OpenOptions{
-			Write: opts.Write, Polling: opts.Polling, Offset: sb.DataOffset, Size: sb.DataSize,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("volume %s: member %d: %w", sb.Name, i, err)
+	// One path of each drive is enough to write superblocks.
+	var targets []superblock.Target
+	for slot, paths := range set.Slots {
+		drive := &drive{write: opts.Write, label: members[taken].Label}
+		targets = append(targets, superblock.Target{Device: members[taken].dev, Superblock: *drive.label.Current})
+		o.Members = append(o.Members, nil)
+		for range paths {
+			disk, err := drive.disk(members[taken], opts.Polling, len(paths) > 1)
+			if err != nil {
+				return nil, fmt.Errorf("volume %s: member %d: %w", o.Name, slot, err)
+			}
+			o.Members[slot] = append(o.Members[slot], disk)
+			taken++
 		}
-		o.Members = append(o.Members, disk)
-		taken++
 	}
 	if opts.Write {
 		if _, err := superblock.Repair(targets, set.Reference.Sequence); err != nil {
@@ -99,8 +111,9 @@ func Open(ctx context.Context, opts OpenOptions) (_ *Opened, err error) {
 
 // OpenBare opens devices for writing without a volume on them, claimed and locked. It
 // looks at them through the descriptors that are written through, and unless it is
-// forced refuses whatever has a trace of pollux or a foreign signature.
-func OpenBare(paths []string, opts poller.OpenOptions, force bool) (_ []*poller.Disk, err error) {
+// forced refuses whatever has a trace of pollux or a foreign signature. Those that
+// sameDrive allows (by their index) may be one drive.
+func OpenBare(paths []string, opts poller.OpenOptions, force bool, sameDrive func(i, j int) bool) (_ []*poller.Disk, err error) {
 	members, err := openMembers(paths, true)
 	if err != nil {
 		return nil, err
@@ -115,8 +128,8 @@ func OpenBare(paths []string, opts poller.OpenOptions, force bool) (_ []*poller.
 		}
 	}()
 	for i, m := range members {
-		for _, other := range members[:i] {
-			if blockdev.Overlaps(m.dev, other.dev) {
+		for j, other := range members[:i] {
+			if blockdev.Overlaps(m.dev, other.dev) && !sameDrive(i, j) {
 				return nil, fmt.Errorf("%s: %w: it is also %s; name every drive once", m.Path, ErrTwice, other.Path)
 			}
 		}
@@ -164,31 +177,44 @@ func (l *Listing) whole(s *superblock.Set) error {
 }
 
 // confirm judges anew what the open descriptors show: names may have come to mean
-// other drives since the search.
+// other drives since the search. members are in the order of the slots.
 func confirm(set *superblock.Set, members []*open) (*superblock.Set, error) {
 	found := make([]superblock.Found, len(members))
 	for i, m := range members {
 		found[i] = m.Found
 	}
-	for i, m := range members {
-		for _, other := range members[:i] {
-			if blockdev.Overlaps(m.dev, other.dev) {
-				return nil, fmt.Errorf("volume %s: %w: %s: the same drive as %s", set.Reference.Name, ErrIncomplete, m.Path, other.Path)
-			}
-		}
-	}
 	for _, again := range superblock.Assemble(found) {
 		if again.UUID != set.UUID || again.Standing != superblock.Whole {
 			continue
 		}
-		for slot, f := range again.Members() {
-			if members[slot].Path != f.Path {
-				return nil, errChanged(set)
+		i := 0
+		for slot, paths := range again.Slots {
+			for _, f := range paths {
+				if members[i].Path != f.Path || len(paths) != len(set.Slots[slot]) {
+					return nil, errChanged(set)
+				}
+				i++
 			}
 		}
-		return again, nil
+		return again, noneTwice(again, members)
 	}
 	return nil, errChanged(set)
+}
+
+// noneTwice says that members of two slots are one drive, or two paths one device.
+func noneTwice(set *superblock.Set, members []*open) error {
+	var slots []int
+	for slot, paths := range set.Slots {
+		slots = append(slots, slices.Repeat([]int{slot}, len(paths))...)
+	}
+	for i, m := range members {
+		for j, other := range members[:i] {
+			if slots[i] != slots[j] && blockdev.Overlaps(m.dev, other.dev) || m.dev.ID() == other.dev.ID() {
+				return fmt.Errorf("volume %s: %w: %s: the same drive as %s", set.Reference.Name, ErrIncomplete, m.Path, other.Path)
+			}
+		}
+	}
+	return nil
 }
 
 func errChanged(set *superblock.Set) error {

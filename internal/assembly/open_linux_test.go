@@ -33,7 +33,8 @@ func TestOpen(t *testing.T) {
 		if o.Name != "vol" || o.UUID != plan.UUID || o.Chunk != 64<<10 || o.State != superblock.Active || len(o.Members) != 3 {
 			t.Errorf("%+v", o.Superblock)
 		}
-		for slot, d := range o.Members {
+		for slot, paths := range o.Members {
+			d := paths[0]
 			l := d.Limits()
 			if d.Info().Path != members[slot] || l.Size != superblock.DataSize(d.Info().Size, o.Chunk) || l.ReadOnly == opts.Write {
 				t.Errorf("member %d is %s, %+v; want %s", slot, d.Info().Path, l, members[slot])
@@ -294,8 +295,8 @@ func TestOpenAmbiguous(t *testing.T) {
 	before.unchanged(t)
 	for id, paths := range map[string][]string{one.String(): first, two.String(): second} {
 		o := mustOpen(t, openOptions(id, all...))
-		if o.UUID.String() != id || o.Members[0].Info().Path != paths[0] {
-			t.Errorf("%s opens %s on %s", id, o.UUID, o.Members[0].Info().Path)
+		if o.UUID.String() != id || o.Members[0][0].Info().Path != paths[0] {
+			t.Errorf("%s opens %s on %s", id, o.UUID, o.Members[0][0].Info().Path)
 		}
 	}
 	// Each alone is not ambiguous.

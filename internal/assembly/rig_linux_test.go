@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,7 +228,7 @@ func mustOpen(t testing.TB, opts OpenOptions) *Opened {
 
 func closeDisks(t testing.TB, o *Opened) {
 	t.Helper()
-	for _, d := range o.Members {
+	for _, d := range slices.Concat(o.Members...) {
 		if err := d.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Error(err)
 		}

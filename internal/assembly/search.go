@@ -203,7 +203,8 @@ func lookAt(path string) (Look, error) {
 // lookOn looks through an open descriptor.
 func lookOn(dev *blockdev.Device) (Look, error) {
 	info := dev.Info()
-	l := Look{Info: info, Found: superblock.Found{Path: info.Path, Drive: info.Drive(), BlockSize: info.BlockSize}}
+	l := Look{Info: info, Found: superblock.Found{Path: info.Path, Drive: info.Drive(), BlockSize: info.BlockSize,
+		Way: superblock.Way{Subsystem: info.Subsystem, Controller: info.ControllerID, Known: info.ControllerKnown}}}
 	var err error
 	if l.Label, err = superblock.Read(dev); err != nil {
 		return l, err

@@ -15,11 +15,34 @@ type Found struct {
 	// Path is what to call the device.
 	Path string
 	// Drive tells drives apart: two devices with one Drive are two ways to the
-	// same bytes.
+	// same bytes, or claim to be. Way tells these ways apart.
 	Drive string
+	Way   Way
 	// BlockSize is the device's logical block now, in bytes.
 	BlockSize int64
 	Label     Label
+}
+
+// Way is the NVMe controller over which a device reaches its drive.
+type Way struct {
+	// Subsystem is the qualified name of the subsystem, "" if unknown.
+	Subsystem string
+	// Controller is the identifier of the controller in it, if Known.
+	Controller int
+	Known      bool
+}
+
+// contradicts says why two devices are not two ways to one drive, although both claim to
+// be it, "" if nothing speaks against that. Drives leave the factory with one
+// identifier for all of them, and disks of virtual machines are copied.
+func (w Way) contradicts(o Way) string {
+	switch {
+	case w.Subsystem != "" && o.Subsystem != "" && w.Subsystem != o.Subsystem:
+		return "in another NVMe subsystem"
+	case w.Known && o.Known && w.Controller == o.Controller:
+		return "by a controller of the same ID"
+	}
+	return ""
 }
 
 // Standing is how much of a volume there is.
@@ -63,7 +86,8 @@ type Set struct {
 	// Reference is the superblock that speaks for the volume.
 	Reference *Superblock
 	Standing  Standing
-	// Slots has what was found for each slot: one when all is well.
+	// Slots has what was found for each slot: when all is well one device, or all the
+	// paths to one drive.
 	Slots [][]Found
 	// Strays are devices that name the volume and cannot be taken for a member.
 	Strays []Found
@@ -75,7 +99,7 @@ type Set struct {
 // Active says that the set is a volume, whole or not.
 func (s *Set) Active() bool { return s.Standing != Unfinished }
 
-// Members returns one device for each slot of a whole set.
+// Members returns one device for each slot of a whole set, of several paths the first.
 func (s *Set) Members() []Found {
 	members := make([]Found, len(s.Slots))
 	for i, found := range s.Slots {
@@ -145,9 +169,8 @@ func judge(id uuid.UUID, group []Found) *Set {
 				m := ref.Members[slot]
 				s.problem("", slot, "member %d is missing (UUID %s, %d bytes); connect its drive", slot, m.UUID, m.Size)
 			}
-		case len(found) > 1:
+		case !s.onePerSlot(slot, found):
 			wrong = true
-			s.doubled(slot, found)
 		}
 	}
 	switch {
@@ -178,15 +201,49 @@ func (s *Set) problem(path string, slot int, format string, args ...any) {
 	s.Problems = append(s.Problems, Problem{Path: path, Slot: slot, Text: fmt.Sprintf(format, args...)})
 }
 
-// doubled tells two ways to one drive from two drives with the same content.
-func (s *Set) doubled(slot int, found []Found) {
-	for _, f := range found[1:] {
-		if f.Drive == found[0].Drive {
-			s.problem(f.Path, slot, "member %d twice: the same drive as %s; name one of the two", slot, found[0].Path)
-		} else {
-			s.problem(f.Path, slot, "member %d twice: a copy of %s on another drive; disconnect one of the two, and be sure which", slot, found[0].Path)
+// onePerSlot says that all devices found for a slot are one drive. If not, the problems
+// say so.
+func (s *Set) onePerSlot(slot int, found []Found) bool {
+	one := true
+	for i, f := range found {
+		for _, other := range found[:i] {
+			if text := doubled(f, other); text != "" {
+				s.problem(f.Path, slot, "member %d twice: %s", slot, text)
+				one = false
+				break
+			}
 		}
 	}
+	return one
+}
+
+// OneDrive says that devices with the superblock of one member are all the paths to one
+// drive.
+func OneDrive(found []Found) bool {
+	for i, f := range found {
+		for _, other := range found[:i] {
+			if doubled(f, other) != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// doubled says why two devices with the superblock of one member are not two paths to
+// it, "" if they are.
+func doubled(f, other Found) string {
+	if f.Drive != other.Drive {
+		return fmt.Sprintf("a copy of %s on another drive; disconnect one of the two, and be sure which", other.Path)
+	}
+	if why := f.Way.contradicts(other.Way); why != "" {
+		return fmt.Sprintf("it claims to be the drive that %s is, and is reached %s, so it is a copy; disconnect one of the two, and be sure which", other.Path, why)
+	}
+	a, b := f.Label.Current, other.Label.Current
+	if a.Sequence != b.Sequence || a.State != b.State {
+		return fmt.Sprintf("it claims to be the drive that %s is, and shows another superblock; if that does not pass, disconnect one of the two, and be sure which", other.Path)
+	}
+	return ""
 }
 
 // reference picks the superblock that speaks for a volume: of the active ones that

@@ -160,7 +160,7 @@ func TestAssemble(t *testing.T) {
 			again := f[1]
 			again.Path = "/dev/other"
 			return append(f, again)
-		}, Incomplete, 0, []string{"/dev/other: member 1 twice: the same drive as /dev/d1"}},
+		}, Whole, 0, nil},
 		{"a clone", nil, func(f []Found) []Found {
 			again := f[1]
 			again.Path, again.Drive = "/dev/clone", "drive 9"
