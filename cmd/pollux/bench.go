@@ -45,6 +45,11 @@ overrides this. It wipes nothing by itself.
 written from its mapping table, without looking anywhere; bench warns when all that
 it will read seems to be so.
 
+A drive that is reached over several paths, which the kernel does not join
+(nvme_core.multipath=N), is one member: of a volume all that are found are used, with
+--build those that stand in one argument, with commas between them. The report tells
+what went over each.
+
 --verify writes a pattern to all of --size and reads it back; with --rw read or
 randread it only reads back what an earlier --verify of the same --seed wrote.
 
@@ -79,6 +84,9 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
   # Beside fio on a dm-stripe over the same drives.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --rw randread --iodepth 32 --compare fio:/dev/dm-0
 
+  # Two drives, the first over two paths that take turns.
+  pollux bench --build /dev/nvme0n1,/dev/nvme1n1 /dev/nvme2n1 --path-policy round-robin
+
   # OVERWRITE the first GiB with a pattern and read it back.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --size 1g --iodepth 16 --verify --destructive
 
@@ -104,6 +112,7 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	flags.StringVar(&f.compare, "compare", "", "do the same with fio, in turns: fio:DEVICE, or fio:members for the drives of the volume")
 	f.addHiPri(flags)
 	f.addOpening(flags)
+	f.paths.add(cmd)
 	f.addJSON(flags, "print JSON in fio's structure (as --output-format json)")
 	flags.Var(&f.format, "output-format", "normal, json, or json+ with all buckets of latencies")
 	flags.StringVar(&f.output, "output", "", "write the report to this file")

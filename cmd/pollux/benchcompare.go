@@ -37,8 +37,8 @@ func (b *benchRun) compareWithFio(ctx context.Context, job bench.Job) error {
 	devices := []string{device}
 	if device == fioMembers {
 		devices = nil
-		for _, d := range b.vol.disks {
-			devices = append(devices, d.Info().Path)
+		for _, d := range b.vol.drives {
+			devices = append(devices, d.info().Path)
 		}
 	}
 	command, err := rival.Command(devices, job)

@@ -33,6 +33,7 @@ type benchFlags struct {
 	plot          string
 	compare       string
 	search        searchFlags
+	paths         pathFlags
 
 	// options describe the jobs, in the order of the command line.
 	options []fio.Option

@@ -47,7 +47,7 @@ func (b *benchRun) plot() error {
 		return err
 	}
 	var plots []chart.Plot
-	title := fmt.Sprintf("volume %s of %s", b.vol.Stats().Name, counted(len(b.vol.disks), "member"))
+	title := fmt.Sprintf("volume %s of %s", b.vol.Stats().Name, counted(len(b.vol.drives), "member"))
 	if b.report.Rows != nil {
 		title += ", " + b.swept.RW.String() + " of " + bench.FormatSize(b.swept.BS)
 		plots = sweepPlots(b.report.Rows)

@@ -61,6 +61,7 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 	if !b.measured {
 		return err
 	}
+	b.addPaths()
 	if err != nil {
 		b.report.Pollux.Error = oneLine(err.Error())
 	}
@@ -150,13 +151,16 @@ func (b *benchRun) describe() {
 		Ignored:     b.flags.jobs.Ignored,
 	}
 	f := b.flags
-	for _, d := range b.vol.disks {
-		m := bench.MemberInfo{Path: d.Info().Path, Size: d.Info().Size, Polled: true}
-		if why := d.Limits().NotPollable; why != nil {
+	for _, d := range b.vol.drives {
+		m := bench.MemberInfo{Path: d.info().Path, Size: d.info().Size, Polled: true}
+		if why := d.device.Limits().NotPollable; why != nil {
 			m.Polled, m.NotPolled = false, oneLine(why.Error())
 			if f.jobs.Polls() {
 				b.warn("%v; going on by interrupts", why)
 			}
+		}
+		if text := d.missingPaths(); text != "" {
+			b.warn("%s", text)
 		}
 		b.report.Pollux.Members = append(b.report.Pollux.Members, m)
 	}
@@ -236,7 +240,7 @@ func (b *benchRun) verify(ctx context.Context, job bench.Job) error {
 	geometry := b.vol.Geometry()
 	wrong.Member, wrong.MemberOffset, _ = geometry.At(wrong.Offset)
 	return fmt.Errorf("%s: %w; %d blocks of %s differ: the drive, or another program wrote there",
-		b.vol.disks[wrong.Member].Info().Path, wrong, found.WrongBlocks, bench.FormatSize(results[len(results)-1].Job.BS))
+		b.vol.drives[wrong.Member].info().Path, wrong, found.WrongBlocks, bench.FormatSize(results[len(results)-1].Job.BS))
 }
 
 // add puts a result into the report.

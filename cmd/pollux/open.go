@@ -11,6 +11,7 @@ import (
 	"pollux/internal/assembly"
 	"pollux/internal/blockdev"
 	"pollux/internal/superblock"
+	"pollux/multipath"
 	"pollux/poller"
 	"pollux/volume"
 )
@@ -18,9 +19,45 @@ import (
 // stack is a volume and the drives it stands on.
 type stack struct {
 	*volume.Volume
-	disks []*poller.Disk
+	drives []drive
 	// handle owns the volume where it was opened by name; nil where it was built.
 	handle *volume.Handle
+}
+
+// drive is a member: one disk, or all paths to it.
+type drive struct {
+	device poller.Device
+	paths  []*poller.Disk
+}
+
+// driveOf returns the drive that a member of a volume is.
+func driveOf(member poller.Device) (drive, bool) {
+	switch m := member.(type) {
+	case *poller.Disk:
+		return drive{m, []*poller.Disk{m}}, true
+	case *multipath.Multipath:
+		d := drive{device: m}
+		for _, p := range m.Paths() {
+			disk, ok := p.(*poller.Disk)
+			if !ok {
+				return d, false
+			}
+			d.paths = append(d.paths, disk)
+		}
+		return d, true
+	}
+	return drive{}, false
+}
+
+// info is what the kernel tells over the first path.
+func (d drive) info() blockdev.Info { return d.paths[0].Info() }
+
+// disks are those of all members, with all their paths.
+func (s stack) disks() (all []*poller.Disk) {
+	for _, d := range s.drives {
+		all = append(all, d.paths...)
+	}
+	return all
 }
 
 // Close closes the volume and the drives.
@@ -38,7 +75,7 @@ func (s stack) refuseMember(path string) error {
 	if err != nil {
 		return nil // there is none
 	}
-	for _, d := range s.disks {
+	for _, d := range s.disks() {
 		if drive, err := os.Stat(d.Info().Path); err == nil && os.SameFile(report, drive) {
 			return refusal(fmt.Sprintf("%s: is %s, a drive of the volume; write the report to another file", printable(path), d.Info().Path))
 		}
@@ -68,6 +105,7 @@ func (f *benchFlags) open(args []string) (stack, error) {
 		ReadOnly: !f.writes(),
 		Force:    f.force,
 		Polling:  polling,
+		Paths:    f.paths.options(),
 	})
 }
 
@@ -81,9 +119,9 @@ func openVolume(opts volume.Options) (stack, error) {
 	ok := false
 	if s.Volume, ok = h.Device().(*volume.Volume); ok {
 		for _, m := range s.Members() {
-			d, isDisk := m.(*poller.Disk)
-			ok = ok && isDisk
-			s.disks = append(s.disks, d)
+			d, isDrive := driveOf(m)
+			ok = ok && isDrive
+			s.drives = append(s.drives, d)
 		}
 	}
 	if !ok {
@@ -92,12 +130,15 @@ func openVolume(opts volume.Options) (stack, error) {
 	return s, nil
 }
 
-// buildStack opens the devices and stripes over them.
-func (f *benchFlags) buildStack(paths []string, opts poller.OpenOptions) (_ stack, err error) {
+// buildStack opens the devices and stripes over them. An argument is a member: a device,
+// or the paths to one drive with commas between them.
+func (f *benchFlags) buildStack(args []string, opts poller.OpenOptions) (_ stack, err error) {
+	paths, slots := splitPaths(args)
+	sameDrive := func(i, j int) bool { return slots[i] == slots[j] }
 	// What is wrong with the choice of devices is found while none is open for
 	// writing, and told before what a drive cannot do. An exclusive open of the
 	// same drive a second time would blame another program.
-	looked, err := openDisks(paths, poller.OpenOptions{Polling: poller.PollNever})
+	looked, err := openDisks(paths, poller.OpenOptions{Polling: poller.PollNever}, sameDrive)
 	closeDisks(looked)
 	if err == nil && opts.Write {
 		err = f.refuseTraces(paths)
@@ -107,24 +148,59 @@ func (f *benchFlags) buildStack(paths []string, opts poller.OpenOptions) (_ stac
 	}
 	var disks []*poller.Disk
 	if opts.Write {
-		disks, err = assembly.OpenBare(paths, opts, f.force)
+		disks, err = assembly.OpenBare(paths, opts, f.force, sameDrive)
 	} else {
-		disks, err = openDisks(paths, opts)
+		disks, err = openDisks(paths, opts, sameDrive)
 	}
 	if err != nil {
 		closeDisks(disks)
 		return stack{}, err
 	}
-	members := make([]poller.Device, len(disks))
+	s := stack{drives: make([]drive, len(args))}
 	for i, d := range disks {
-		members[i] = d
+		s.drives[slots[i]].paths = append(s.drives[slots[i]].paths, d)
 	}
-	v, err := volume.New(members, volume.Geometry{Chunk: int64(f.chunk)})
-	if err != nil {
+	members := make([]poller.Device, len(args))
+	for slot := range s.drives {
+		d := &s.drives[slot]
+		if d.device, err = f.join(d.paths); err != nil {
+			closeDisks(disks)
+			return stack{}, err
+		}
+		members[slot] = d.device
+	}
+	if s.Volume, err = volume.New(members, volume.Geometry{Chunk: int64(f.chunk)}); err != nil {
 		closeDisks(disks)
 		return stack{}, err
 	}
-	return stack{Volume: v, disks: disks}, nil
+	return s, nil
+}
+
+// splitPaths returns the devices of all arguments, and which argument each is of. What
+// is there under its whole name has a comma in it.
+func splitPaths(args []string) (paths []string, slots []int) {
+	for slot, arg := range args {
+		parts := []string{arg}
+		if _, err := os.Lstat(arg); err != nil {
+			parts = strings.Split(arg, ",")
+		}
+		for _, path := range parts {
+			paths, slots = append(paths, path), append(slots, slot)
+		}
+	}
+	return paths, slots
+}
+
+// join makes one device of the paths to a drive.
+func (f *benchFlags) join(paths []*poller.Disk) (poller.Device, error) {
+	if len(paths) == 1 {
+		return paths[0], nil
+	}
+	devices := make([]poller.Device, len(paths))
+	for i, d := range paths {
+		devices[i] = d
+	}
+	return multipath.New(devices, f.paths.options())
 }
 
 // refuseTraces refuses devices that are in use, and unless it is forced those on
@@ -159,20 +235,26 @@ func (f *benchFlags) refuseTraces(paths []string) error {
 }
 
 // openDisks returns those that it has opened, also when it fails.
-func openDisks(paths []string, opts poller.OpenOptions) ([]*poller.Disk, error) {
+func openDisks(paths []string, opts poller.OpenOptions, sameDrive func(i, j int) bool) ([]*poller.Disk, error) {
 	var disks []*poller.Disk
-	for _, path := range paths {
+	for i, path := range paths {
 		d, err := poller.Open(path, opts)
 		if err != nil {
 			return disks, err
 		}
-		for i, other := range disks {
-			if d.Overlaps(other) {
-				_ = d.Close()
-				return disks, refusal(fmt.Sprintf("%s: the same drive as %s; name every drive once", path, paths[i]))
+		disks = append(disks, d)
+		for j, other := range disks[:i] {
+			switch a, b := d.Info(), other.Info(); {
+			case !sameDrive(i, j):
+				if a.Overlaps(b) {
+					return disks, refusal(fmt.Sprintf("%s: the same drive as %s; name every drive once", path, paths[j]))
+				}
+			case a.ID() == b.ID():
+				return disks, refusal(fmt.Sprintf("%s: the same device as %s, and no other path to it", path, paths[j]))
+			case a.WWID == "" || a.Drive() != b.Drive():
+				return disks, refusal(fmt.Sprintf("%s: no path to the drive that %s is: they have not the same worldwide identifier (see pollux inspect)", path, paths[j]))
 			}
 		}
-		disks = append(disks, d)
 	}
 	return disks, nil
 }

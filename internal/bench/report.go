@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"pollux/poller"
 )
 
 // Schema numbers the structure of Report. It goes up when a key changes its
@@ -59,6 +61,57 @@ type MemberInfo struct {
 	Polled bool   `json:"polled"`
 	// NotPolled is why not.
 	NotPolled string `json:"not_polled,omitempty"`
+	// PathPolicy and Paths are of a drive that is reached over several.
+	PathPolicy string     `json:"path_policy,omitempty"`
+	Paths      []PathInfo `json:"paths,omitempty"`
+}
+
+// PathInfo is a path to a drive, with all that went over it since it was opened.
+type PathInfo struct {
+	Path       string `json:"path"`
+	Controller string `json:"controller,omitempty"`
+	Transport  string `json:"transport,omitempty"`
+	Address    string `json:"address,omitempty"`
+	// State is live or failed, Error why it is failed.
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+	// Changes is how often the state changed.
+	Changes   uint64 `json:"state_changes"`
+	PolledIOs uint64 `json:"polled_ios"`
+	PlainIOs  uint64 `json:"plain_ios"`
+	Bytes     uint64 `json:"bytes"`
+	InFlight  int    `json:"in_flight"`
+	// Errors is how many requests the path has failed, Retries how many of those were
+	// sent again over another.
+	Errors  uint64      `json:"errors"`
+	Retries uint64      `json:"retries"`
+	CLat    FioQuantity `json:"clat_ns"`
+}
+
+// AddPaths fills in what the statistics of a drive say about its paths.
+func (m *MemberInfo) AddPaths(s poller.Stats) {
+	for i, p := range s.Paths {
+		below := Result{Stats: s.Members[i]}
+		info := PathInfo{
+			Path:      s.Members[i].Name,
+			State:     "live",
+			Changes:   p.Changes,
+			PolledIOs: below.Latency(poller.Polled).Count(),
+			PlainIOs:  below.Latency(poller.Plain).Count(),
+			Bytes:     below.Rates(poller.Read).Bytes + below.Rates(poller.Write).Bytes,
+			InFlight:  p.InFlight,
+			Errors:    p.Errors,
+			Retries:   p.Retries,
+			CLat:      fioQuantity(below.Latency(poller.Polled).Add(below.Latency(poller.Plain))),
+		}
+		if !p.Live {
+			info.State = "failed"
+			if p.Err != nil {
+				info.Error = p.Err.Error()
+			}
+		}
+		m.Paths = append(m.Paths, info)
+	}
 }
 
 // stamp sets the time, as fio does at the end.

@@ -44,7 +44,23 @@ func (e Environment) text(b *strings.Builder) {
 			how = "NOT polled, driven by interrupts"
 		}
 		fmt.Fprintf(b, "  member %d: %s, %s, %s\n", i, m.Path, humanize.IBytes(uint64(m.Size)), how)
+		for _, p := range m.Paths {
+			p.text(b)
+		}
 	}
+}
+
+func (p PathInfo) text(b *strings.Builder) {
+	fmt.Fprintf(b, "    path %s", p.Path)
+	if p.Transport != "" {
+		fmt.Fprintf(b, " (%s %s)", p.Transport, p.Address)
+	}
+	fmt.Fprintf(b, ": %s, %s I/Os of which %s polled, avg=%.2f usec, %s errors, %s sent again elsewhere", p.State,
+		comma(p.PolledIOs+p.PlainIOs), comma(p.PolledIOs), float64(p.CLat.Mean)/1e3, comma(p.Errors), comma(p.Retries))
+	if p.Error != "" {
+		fmt.Fprintf(b, "; %s", p.Error)
+	}
+	b.WriteByte('\n')
 }
 
 func (j FioJob) text(b *strings.Builder) {
