@@ -96,17 +96,21 @@ func (r *Result) secondPlots() []chart.Plot {
 	return []chart.Plot{latency, rate}
 }
 
-// thirdPlots have one path and the head, by workload: first of the drive, then over TCP.
+// thirdPlots have one path and paths that are joined, by workload: first of the drive,
+// then over TCP.
 func (r *Result) thirdPlots() []chart.Plot {
 	var plots []chart.Plot
-	for _, where := range []struct{ path, head, name string }{
-		{TargetPath, TargetHead, ""}, {TargetTCPPath, TargetTCPHead, "TCP, "},
+	for _, where := range []struct {
+		targets []string
+		name    string
+	}{
+		{[]string{TargetPath, TargetHead, TargetJoined}, ""}, {[]string{TargetTCPPath, TargetTCPHead}, "TCP, "},
 	} {
 		for _, w := range workloads {
 			p := chart.Plot{Title: fmt.Sprintf("%s%s, QD%d", where.name, plural(w.jobs, "thread"), w.depth), X: "round", Y: meanAxis}
-			for group, target := range []string{where.path, where.head} {
+			for group, target := range where.targets {
 				for _, polling := range []string{On, Off} {
-					name := []string{TargetPath, TargetHead}[group] + ", " + polled(polling)
+					name := []string{TargetPath, TargetHead, TargetJoined}[group] + ", " + polled(polling)
 					row := r.find(CasePaths, ToolPollux, target, polling, w.jobs, w.depth)
 					p.Lines = append(p.Lines, chart.Line{Name: name, Points: byRound(row), Group: group + 1, Dashed: polling == Off})
 				}

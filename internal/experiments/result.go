@@ -334,8 +334,10 @@ const (
 	whatOverDM       = "pollux / fio on dm-stripe"
 	whatOverMD       = "pollux / fio on md raid0"
 	whatHead         = "native multipath / one path"
+	whatJoined       = "pollux multipath / one path"
 	whatTCPHead      = "native multipath / one path, over TCP"
 	whatHeadPolling  = "polled / not polled, native multipath"
+	whatJoinPolling  = "polled / not polled, pollux multipath"
 	whatPathPolling  = "polled / not polled, one path"
 	whatTCPPolling   = "polled / not polled, native multipath over TCP"
 	whatTCP1Polling  = "polled / not polled, one TCP path"
@@ -380,11 +382,12 @@ func (r *Result) compare() {
 				return r.find(CasePaths, tool, target, polling, w.jobs, w.depth)
 			}
 			for _, t := range []struct{ target, what string }{
-				{TargetPath, whatPathPolling}, {TargetHead, whatHeadPolling}, {TargetTCPPath, whatTCP1Polling}, {TargetTCPHead, whatTCPPolling},
+				{TargetPath, whatPathPolling}, {TargetHead, whatHeadPolling}, {TargetJoined, whatJoinPolling}, {TargetTCPPath, whatTCP1Polling}, {TargetTCPHead, whatTCPPolling},
 			} {
 				r.against(t.what, "", at(ToolPollux, t.target, On), at(ToolPollux, t.target, Off))
 			}
 			for _, polling := range []string{On, Off} {
+				r.against(whatJoined, polling, at(ToolPollux, TargetJoined, polling), at(ToolPollux, TargetPath, polling))
 				r.against(whatHead, polling, at(ToolPollux, TargetHead, polling), at(ToolPollux, TargetPath, polling))
 				r.against(whatTCPHead, polling, at(ToolPollux, TargetTCPHead, polling), at(ToolPollux, TargetTCPPath, polling))
 				r.against(whatPathsOverFio, polling, at(ToolPollux, TargetPath, polling), at(ToolFio, TargetPath, polling))

@@ -94,6 +94,7 @@ const (
 	TargetMD       = "md raid0"
 	TargetPath     = "one path"
 	TargetHead     = "native multipath"
+	TargetJoined   = "pollux multipath"
 	TargetTCPPath  = "one TCP path"
 	TargetTCPHead  = "native multipath over TCP"
 	SetupOneCPU    = "one-cpu"

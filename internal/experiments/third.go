@@ -2,7 +2,15 @@
 
 package experiments
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"pollux/internal/fabric"
+)
+
+// fabricDisk is what the lab exports: in memory, and it keeps what is written.
+const fabricDisk = "/dev/nullb0"
 
 const (
 	thirdRounds  = 3
@@ -20,7 +28,7 @@ var workloads = []workload{{1, 1, 1}, {1, 32, 8}, {16, 32, 8}}
 const publishedLine = "--time_based --runtime=%s --thread --rw=randread --refill_buffers --direct=1 --ioengine=io_uring --hipri=%s --fixedbufs --bs=4k --iodepth=%d --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=32 --iodepth_batch=%d --group_reporting --gtod_reduce=0 --disable_lat=0 --numjobs=%d --size=" + size + " --norandommap"
 
 // third measures what the paths of this boot's machine lead to: the drive, through the
-// native head or over one of two paths, and in the lab the same of a drive over TCP.
+// native head, or over one of two paths and over both, joined by pollux; and in the lab the same of a drive over TCP.
 func (r *runner) third() error {
 	local, remote := TargetPath, TargetTCPPath
 	paths := 1
@@ -31,11 +39,16 @@ func (r *runner) third() error {
 		local = TargetHead
 	}
 	r.boot.Guest.IOPolicy = attribute(blockName(r.Devices[0]), "device/iopolicy")
+	// Both paths, which the kernel has left for others to join.
+	joined := ""
+	if r.Setup == SetupNoHead && len(r.Devices) > 1 {
+		joined = strings.Join(r.Devices[:2], ",")
+	}
 	n := r.rounds(thirdRounds)
 	d := r.runtime(thirdRuntime)
 	tcp := ""
 	if r.Setup != SetupHost {
-		f, err := r.makeFabric(paths)
+		f, err := fabric.Connect(fabricDisk, paths)
 		if err != nil {
 			return err
 		}
@@ -49,6 +62,9 @@ func (r *runner) third() error {
 		for _, w := range workloads {
 			for _, polling := range inTurn(round, Off, On) {
 				r.path(local, r.Devices[0], w, polling, round+1, d)
+				if joined != "" {
+					r.path(TargetJoined, joined, w, polling, round+1, d)
+				}
 				if tcp != "" {
 					r.path(remote, tcp, w, polling, round+1, d)
 				}

@@ -17,7 +17,7 @@ func (w workload) String() string {
 var thirdTargets = []struct {
 	tool, target string
 }{
-	{ToolPollux, TargetPath}, {ToolPollux, TargetHead}, {ToolFio, TargetPath}, {ToolFio, TargetHead},
+	{ToolPollux, TargetPath}, {ToolPollux, TargetHead}, {ToolPollux, TargetJoined}, {ToolFio, TargetPath}, {ToolFio, TargetHead},
 	{ToolPollux, TargetTCPPath}, {ToolPollux, TargetTCPHead},
 }
 
@@ -34,7 +34,7 @@ func (r *Result) thirdText(d *document) {
 	d.p("![Mean latency by round](3.svg)")
 
 	d.h("Measured here")
-	d.p("4 KiB random reads; medians of the rounds; latencies in microseconds. One path is a block device of its own with nvme_core.multipath=N; native multipath is the head over two. " +
+	d.p("4 KiB random reads; medians of the rounds; latencies in microseconds. One path is a block device of its own with nvme_core.multipath=N; native multipath is the head over two; pollux multipath is both of the former, joined by pollux. " +
 		"Spread is the highest mean latency of the rounds over the lowest. Over TCP there are no NVMe interrupts to count.")
 	if cpus := r.Boots[0].Guest.CPUs; cpus < workloads[2].jobs {
 		d.p("The machine had %s, which the %d threads share.", plural(cpus, "CPU"), workloads[2].jobs)
@@ -64,12 +64,14 @@ func (r *Result) thirdText(d *document) {
 		d.end()
 	}
 	r.thirdCost(d, "Native multipath against one path", whatHead, TargetHead, TargetPath)
+	r.thirdCost(d, "Pollux multipath against one path", whatJoined, TargetJoined, TargetPath)
 	r.thirdCost(d, "The same over TCP", whatTCPHead, TargetTCPHead, TargetTCPPath)
 	r.thirdPolling(d)
 }
 
-// thirdCost compares a head with one path. These are boots of two kinds, so what each
-// boot had is shown as well.
+// thirdCost compares paths that are joined, called head here whoever does it, with one
+// path. A native one is measured in boots of another kind, so what each boot had is shown
+// as well.
 func (r *Result) thirdCost(d *document, title, what, head, path string) {
 	var rows [][]string
 	var latencies, rates, of int
@@ -98,13 +100,13 @@ func (r *Result) thirdCost(d *document, title, what, head, path string) {
 	}
 	d.h(title)
 	d.p("Ratios of medians. By boot: the median of each boot's rounds, mean latencies in microseconds. The spread is that of one path's rounds, highest over lowest latency. " +
-		"A cost would be a head whose median latency is above, or whose median IOPS are below, those of all of these rounds.")
-	d.table("", "", "latency>", "IOPS>", "published: latency>", "IOPS>", "one path, by boot>", "head, by boot>", "spread>", "latency above all", "IOPS below all")
+		"A cost would be a multipath whose median latency is above, or whose median IOPS are below, those of all of these rounds.")
+	d.table("", "", "latency>", "IOPS>", "published: latency>", "IOPS>", "one path, by boot>", "multipath, by boot>", "spread>", "latency above all", "IOPS below all")
 	for _, cells := range rows {
 		d.row(cells...)
 	}
 	d.end()
-	d.p("The head's median latency is above all rounds of one path in %d of %s, and its median IOPS below all in %d.", latencies, plural(of, "row"), rates)
+	d.p("Its median latency is above all rounds of one path in %d of %s, and its median IOPS are below all in %d.", latencies, plural(of, "row"), rates)
 }
 
 func yes(is bool) string {
@@ -143,6 +145,7 @@ func (r *Result) thirdPolling(d *document) {
 	for _, t := range []struct{ what, polling, title string }{
 		{whatPathPolling, "", "polled / not polled, one path"},
 		{whatHeadPolling, "", "polled / not polled, native multipath"},
+		{whatJoinPolling, "", "polled / not polled, pollux multipath"},
 		{whatTCP1Polling, "", "polled / not polled, one TCP path"},
 		{whatTCPPolling, "", "polled / not polled, native multipath over TCP"},
 		{whatPathsOverFio, On, "pollux / fio, one path, polled"},
