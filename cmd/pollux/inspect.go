@@ -98,6 +98,14 @@ func writeInspection(w io.Writer, in assembly.Inspection) {
 	line("driver", "%s", driverText(info))
 	line("identity", "%s", identity(info))
 	line("polling", "%s", pollingText(info))
+	one := []blockdev.Info{info}
+	if paths := pathsOf(one); pathsNote(one, paths) != "" {
+		line("paths", "%s", pathsNote(one, paths))
+		for _, p := range paths {
+			device, way := p.cells()
+			line("  "+device, "%s", way)
+		}
+	}
 	line("used by", "%s", usedBy(in))
 	if len(in.Foreign) == 0 {
 		line("foreign", "nothing found")

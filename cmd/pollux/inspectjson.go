@@ -41,6 +41,11 @@ type deviceJSON struct {
 	Verdict       string          `json:"verdict"`
 	VerdictText   string          `json:"verdict_text"`
 	Copies        []copyJSON      `json:"copies"`
+	// Controller is that of this path to an NVMe drive, "" where the kernel joins
+	// several. Paths are all.
+	Controller string     `json:"controller"`
+	Address    string     `json:"address"`
+	Paths      []pathJSON `json:"paths"`
 }
 
 // copyJSON is a place where a superblock may be.
@@ -94,6 +99,9 @@ func inspectionAsJSON(in assembly.Inspection) inspectionJSON {
 		Verdict:       verdictWord(l.Verdict),
 		VerdictText:   l.Verdict.String(),
 		Copies:        []copyJSON{copyAsJSON("A", l.A, l), copyAsJSON("B", l.B, l)},
+		Controller:    info.Controller,
+		Address:       info.Address,
+		Paths:         pathsOf([]blockdev.Info{info}),
 	}
 	if in.InUse != nil {
 		d.InUse = oneLine(in.InUse.Error())

@@ -32,6 +32,9 @@ is missing, doubled, stale or not what it was; unfinished when its creation or
 destruction was interrupted, which pollux create or pollux destroy puts right.
 OPEN says whether a process has it open, for reading or for writing.
 
+Under a member whose drive is reached over several paths these are listed: those that
+pollux joins, or that the kernel does, and those over which it was not found.
+
 ` + searchHelp + `
 
 What could not be read is told on the standard error, and is no failure.
@@ -104,6 +107,13 @@ func writeList(w io.Writer, volumes []volumeJSON, looked int) error {
 				path = "-"
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%s\n", slot, path, m.describe())
+			if m.note == "" {
+				continue
+			}
+			for _, p := range m.Paths {
+				device, way := p.cells()
+				fmt.Fprintf(t, "  \t  %s\t  %s\n", device, way)
+			}
 		}
 		_ = t.Flush()
 		for _, p := range v.Problems {

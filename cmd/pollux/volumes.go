@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pollux/internal/assembly"
+	"pollux/internal/blockdev"
 	"pollux/internal/superblock"
 )
 
@@ -58,6 +59,11 @@ type memberJSON struct {
 	// Verdict and VerdictText are about the superblocks of the device.
 	Verdict     string `json:"verdict"`
 	VerdictText string `json:"verdict_text"`
+	// Paths are those to its drive, PathsFound over how many of them it was found.
+	Paths      []pathJSON `json:"paths"`
+	PathsFound int        `json:"paths_found"`
+
+	note string // about the paths, for people
 }
 
 const (
@@ -69,10 +75,14 @@ const (
 
 // describe is the member's column for people.
 func (m memberJSON) describe() string {
+	text := m.State
 	if m.State == memberGood && m.Verdict != verdictWord(superblock.Good) {
-		return m.State + " (" + m.VerdictText + ")"
+		text += " (" + m.VerdictText + ")"
 	}
-	return m.State
+	if m.note != "" {
+		text += ", " + m.note
+	}
+	return text
 }
 
 func listAsJSON(volumes []volumeJSON, list *assembly.Listing) listJSON {
@@ -102,18 +112,21 @@ func volumeOf(s *superblock.Set, list *assembly.Listing) volumeJSON {
 		Problems:     []string{},
 	}
 	for slot, found := range s.Slots {
-		m := memberJSON{Slot: slot, UUID: ref.Members[slot].UUID.String(), Size: ref.Members[slot].Size, State: memberMissing}
+		m := memberJSON{Slot: slot, UUID: ref.Members[slot].UUID.String(), Size: ref.Members[slot].Size, State: memberMissing, Paths: []pathJSON{}}
 		if len(found) == 0 {
 			v.Members = append(v.Members, m)
 			continue
 		}
 		v.MembersFound++
-		m.State = memberGood
-		if len(found) > 1 {
-			m.State = memberDoubled
+		if superblock.OneDrive(found) {
+			m.State = memberGood
+			m.on(list, found...)
+			v.Members = append(v.Members, m)
+			continue
 		}
+		m.State = memberDoubled
 		for _, f := range found {
-			m.on(f)
+			m.on(list, f)
 			v.Members = append(v.Members, m)
 		}
 	}
@@ -122,7 +135,7 @@ func volumeOf(s *superblock.Set, list *assembly.Listing) volumeJSON {
 		if sb := f.Label.Current; sb != nil {
 			m.Slot, m.UUID = sb.Slot, sb.Own().UUID.String()
 		}
-		m.on(f)
+		m.on(list, f)
 		v.Members = append(v.Members, m)
 	}
 	slices.SortStableFunc(v.Members, func(a, b memberJSON) int {
@@ -143,10 +156,18 @@ func volumeOf(s *superblock.Set, list *assembly.Listing) volumeJSON {
 	return v
 }
 
-// on fills in what is known of a device.
-func (m *memberJSON) on(f superblock.Found) {
-	m.Path, m.Size = f.Path, f.Label.Size
-	m.Verdict, m.VerdictText = verdictWord(f.Label.Verdict), f.Label.Verdict.String()
+// on fills in what is known of a device, or of all paths to a drive.
+func (m *memberJSON) on(list *assembly.Listing, paths ...superblock.Found) {
+	first := paths[0]
+	m.Path, m.Size = first.Path, first.Label.Size
+	m.Verdict, m.VerdictText = verdictWord(first.Label.Verdict), first.Label.Verdict.String()
+	var devices []blockdev.Info
+	for _, f := range paths {
+		look, _ := list.Look(f.Path)
+		devices = append(devices, look.Info)
+	}
+	m.Paths, m.PathsFound = pathsOf(devices), len(devices)
+	m.note = pathsNote(devices, m.Paths)
 }
 
 // volumeSize returns the bytes of the volume that a superblock describes.
