@@ -33,12 +33,14 @@ import (
 type trouble struct {
 	req   *poller.Request
 	state troubleState
-	// tried are the paths that have failed it, path the last of them, and err what
-	// it failed with there; deaths and asks are those of the path then.
-	tried        pathSet
+	// path is the last that has failed it, and err what it failed with there; deaths
+	// and asks are those of the path then.
 	path         int
 	err          error
 	deaths, asks uint64
+	// tried are the paths that have failed it in this life of theirs: one that was gone
+	// and is back may be tried again.
+	tried pathSet
 	// until is when a wait for certainty or for a path ends, by the tree's clock; 0
 	// where it has not begun.
 	until int64
@@ -94,8 +96,11 @@ func (q *queue) take(i int, r *poller.Request) (finished bool) {
 // note remembers that a path has failed a request, and has the path looked at.
 func (q *queue) note(t *trouble, i int, err error) {
 	p := &q.m.paths[i]
-	t.path, t.err, t.tried, t.until = i, err, t.tried|1<<i, 0
+	t.path, t.err, t.until = i, err, 0
 	t.deaths, t.asks = p.deaths.Load(), p.asks.Load()
+	if !errors.Is(err, poller.ErrGone) {
+		t.tried |= 1 << i
+	}
 	q.m.fail(i, err)
 }
 
@@ -125,7 +130,7 @@ func (q *queue) elsewhere(t *trouble) {
 
 // sendAgain stages a request for one of some paths.
 func (q *queue) sendAgain(t *trouble, to pathSet) {
-	if t.tried != 0 {
+	if t.err != nil {
 		q.m.paths[t.path].retries.Add(1)
 	}
 	t.state, t.until, t.req.Err = flying, 0, nil
@@ -158,6 +163,7 @@ func (q *queue) settle(t *trouble, before int) (finished bool) {
 		switch {
 		case p.deaths.Load() != t.deaths, t.state == failed && !live.has(t.path):
 			t.state, t.until = waiting, 0
+			t.tried &^= 1 << t.path
 		case p.works.Load() <= t.asks && now < t.until:
 			return false
 		case t.state == unsure:
