@@ -128,10 +128,9 @@ func (h host) nodesOf(wwid string) []string {
 	dirs, _ := filepath.Glob(filepath.Join(h.sys, "block/*")) // the pattern is well formed
 	var nodes []string
 	for _, dir := range dirs {
-		if text(dir, "wwid") != wwid && text(dir, "device/wwid") != wwid || text(dir, "hidden") == "1" || text(dir, "size") == "0" {
-			continue
+		if wwidOf(dir) == wwid && text(dir, "hidden") != "1" && text(dir, "size") != "0" {
+			nodes = append(nodes, devNode(filepath.Base(dir)))
 		}
-		nodes = append(nodes, devNode(filepath.Base(dir)))
 	}
 	return nodes
 }

@@ -197,7 +197,7 @@ func TestPathsUnknown(t *testing.T) {
 			t.Errorf("%+v", in)
 		}
 	}
-	for name := range tree(apart()) {
+	for name := range apart() {
 		if strings.HasPrefix(name, "sys/class/nvme-subsystem") {
 			tr := apart()
 			delete(tr, name)
@@ -208,8 +208,18 @@ func TestPathsUnknown(t *testing.T) {
 			}
 		}
 	}
+	// What only looks like a subsystem is none, and only an NVMe disk is in one.
+	tr := joined()
+	tr.node("virtual/nvme-subsystem/nvme-subsys1", "sda", "8:0", nil)
+	if h := tr.host(t); h.paths(found(h, 8, 0, 1<<30, 512)) != nil {
+		t.Error("a SCSI disk has NVMe controllers")
+	}
+	delete(tr, "sys/devices/virtual/nvme-subsystem/nvme-subsys1/subsysnqn")
+	if h := tr.host(t); h.paths(found(h, 259, 0, 1<<30, 512)) != nil {
+		t.Error("a directory without a name is a subsystem")
+	}
 	// Without an identifier nothing tells which namespace of a controller it is.
-	tr := apart()
+	tr = apart()
 	tr["sys/devices/pci0/nvme0/nvme0n1/wwid"], tr["sys/devices/pci1/nvme1/nvme1n1/wwid"] = "", ""
 	h = tr.host(t)
 	for _, p := range h.paths(found(h, 259, 0, 1<<30, 512)) {
@@ -251,7 +261,7 @@ func TestPathsGarbage(t *testing.T) {
 			}
 		}
 		h := tr.host(t)
-		_ = h.paths(found(h, 259, 0, 1<<30, 512))
+		_ = h.paths(found(h, 259, 0, 1<<30, 512)) // must come back
 	}
 	// Links that lead nowhere, or back, and files where directories should be.
 	for _, change := range []tree{
@@ -286,7 +296,11 @@ func TestPathsOrder(t *testing.T) {
 	}
 	tr.node("virtual/nvme-subsystem/nvme-subsys0", "nvme0n1", "259:0", nil)
 	h := tr.host(t)
-	for n, p := range h.paths(found(h, 259, 0, 1<<30, 512)) {
+	paths := h.paths(found(h, 259, 0, 1<<30, 512))
+	if len(paths) != 20 {
+		t.Errorf("%d of 20: %+v", len(paths), paths)
+	}
+	for n, p := range paths {
 		if p.ControllerID != n || p.Controller != "nvme"+strconv.Itoa(n) {
 			t.Errorf("%d: %+v", n, p)
 		}

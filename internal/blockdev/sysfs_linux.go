@@ -40,10 +40,7 @@ func (h host) describe(in *Info) {
 		start, _ := number(dir, "start", 0, math.MaxInt64/512)
 		in.PartStart = start * 512
 	}
-	in.WWID = text(disk, "wwid")
-	if in.WWID == "" {
-		in.WWID = text(disk, "device/wwid")
-	}
+	in.WWID = wwidOf(disk)
 	in.Driver = driverOf(disk)
 	h.describeController(in, disk)
 
@@ -118,6 +115,14 @@ func wholeDisk(dir string) string {
 		return filepath.Dir(dir)
 	}
 	return dir
+}
+
+// wwidOf returns the worldwide identifier of a disk, which SCSI has at the device.
+func wwidOf(disk string) string {
+	if wwid := text(disk, "wwid"); wwid != "" {
+		return wwid
+	}
+	return text(disk, "device/wwid")
 }
 
 // leaves returns the directories of the disks at the bottom of a stack, at

@@ -3,6 +3,7 @@
 package superblock
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,24 @@ func (c Copy) ours() bool {
 	return c.Superblock != nil || isAny(c.Err, ErrDamaged, ErrUnsupported, ErrInvalid)
 }
 
+// agrees says that two copies can be the same bytes. One that could not be read speaks
+// against nothing: of two paths to a drive one may read badly.
+func (c Copy) agrees(o Copy) bool {
+	found := []error{ErrNone, ErrDamaged, ErrUnsupported, ErrInvalid}
+	switch {
+	case c.Superblock != nil && o.Superblock != nil:
+		return bytes.Equal(c.Superblock.Encode(), o.Superblock.Encode())
+	case c.Superblock == nil && !isAny(c.Err, found...), o.Superblock == nil && !isAny(o.Err, found...):
+		return true
+	}
+	for _, err := range found {
+		if errors.Is(c.Err, err) != errors.Is(o.Err, err) {
+			return false
+		}
+	}
+	return true
+}
+
 func isAny(err error, targets ...error) bool {
 	for _, target := range targets {
 		if errors.Is(err, target) {
@@ -61,6 +80,12 @@ type Label struct {
 	Verdict Verdict
 	// Current is the superblock that counts; nil when the verdict gives none.
 	Current *Superblock
+}
+
+// agrees says that two labels, of which each has a superblock that counts, can be of the
+// same bytes.
+func (l Label) agrees(o Label) bool {
+	return l.Size == o.Size && l.A.agrees(o.A) && l.B.agrees(o.B) && bytes.Equal(l.Current.Encode(), o.Current.Encode())
 }
 
 // Verdict says what to make of the two copies.

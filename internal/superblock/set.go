@@ -239,9 +239,8 @@ func doubled(f, other Found) string {
 	if why := f.Way.contradicts(other.Way); why != "" {
 		return fmt.Sprintf("it claims to be the drive that %s is, and is reached %s, so it is a copy; disconnect one of the two, and be sure which", other.Path, why)
 	}
-	a, b := f.Label.Current, other.Label.Current
-	if a.Sequence != b.Sequence || a.State != b.State {
-		return fmt.Sprintf("it claims to be the drive that %s is, and shows another superblock; if that does not pass, disconnect one of the two, and be sure which", other.Path)
+	if !f.Label.agrees(other.Label) {
+		return fmt.Sprintf("it claims to be the drive that %s is, and shows another superblock or size; if that does not pass, disconnect one of the two, and be sure which", other.Path)
 	}
 	return ""
 }
