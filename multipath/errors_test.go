@@ -155,6 +155,78 @@ func TestGoneALittleLater(t *testing.T) {
 	}
 }
 
+// A write that timed out is not sent again even where its path is gone by then.
+func TestTimedOutThenGone(t *testing.T) {
+	p := newPaths(t, 2, true, multipath.Options{Policy: multipath.Failover})
+	p.faults[0].SetRules(faultdev.Rule{Ops: faultdev.Writes, Times: 1, Err: syscall.ETIMEDOUT}, faultdev.Rule{Err: poller.ErrGone})
+	r := devtest.Open(t, p, poller.QueueConfig{})
+	write := request(r, poller.Write, 3)
+	if r.Do(write); !errors.Is(write.Err, poller.ErrNotRetried) || !errors.Is(write.Err, syscall.ETIMEDOUT) || p.did(1) != 0 {
+		t.Errorf("%v, %d over the other path", write.Err, p.did(1))
+	}
+}
+
+// A path that was gone and is back may be tried again by what it had failed.
+func TestTriedInAnotherLife(t *testing.T) {
+	p := newPaths(t, 2, true, multipath.Options{Policy: multipath.RoundRobin})
+	r := devtest.Open(t, p, poller.QueueConfig{})
+	p.vanish(1)
+	r.MustDo(request(r, poller.Read, 0), request(r, poller.Read, 0)) // the second finds out
+	p.faults[0].SetRules(faultdev.Rule{Err: syscall.EIO})
+	write := request(r, poller.Write, 3)
+	r.Submit(write)
+	done := make([]*poller.Request, 1)
+	for p.live(0) {
+		if n, err := r.Queue.Poll(done); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	// Nobody polls while it goes, and comes back.
+	changes := p.Stats().Paths[0].Changes
+	p.vanish(0)
+	waitFor(t, "path 0 is gone", func() bool { return errors.Is(p.Stats().Paths[0].Err, poller.ErrGone) })
+	p.comeBack(0)
+	waitFor(t, "path 0 is back", func() bool { return p.live(0) && p.Stats().Paths[0].Changes > changes })
+	if r.Drain(); write.Err != nil {
+		t.Error(write.Err)
+	}
+}
+
+// A path that always has something does not keep another one from being heard, which
+// has what was sent over it while it was the first.
+func TestEveryPathIsHeard(t *testing.T) {
+	p := newPaths(t, 2, true, multipath.Options{Policy: multipath.Failover})
+	r := devtest.Open(t, p, poller.QueueConfig{Depth: 8})
+	p.vanish(0)
+	r.MustDo(request(r, poller.Read, 0))
+	gate := new(faultdev.Gate)
+	p.faults[1].SetRules(faultdev.Rule{Hold: gate})
+	late := request(r, poller.Read, 1)
+	r.Submit(late)
+	p.comeBack(0)
+	waitFor(t, "path 0 is back", func() bool { return p.live(0) })
+	for i := range int64(4) {
+		r.Submit(request(r, poller.Read, 2+i))
+	}
+	gate.Release()
+	done := make([]*poller.Request, 1)
+	for turn := 0; ; turn++ {
+		n, err := r.Queue.Wait(1, done, devtest.Patience)
+		if n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		r.Take(done)
+		if done[0] == late {
+			break
+		}
+		if turn > 100 {
+			t.Fatal("100 requests of the first path came back, and not that of the second")
+		}
+		r.Submit(done[0])
+	}
+	r.Drain()
+}
+
 // A path that stays unsure costs a write a second, no more.
 func TestNeverSure(t *testing.T) {
 	p := newPaths(t, 2, true, multipath.Options{Policy: multipath.Failover})

@@ -32,8 +32,7 @@ type path struct {
 
 	// Under the mutex of the Multipath:
 	failure error        // why it is not live
-	asking  bool         // a goroutine asks it,
-	again   bool         // and is to do so once more at least
+	asking  bool         // a goroutine asks it
 	changes uint64       // of live
 	asked   poller.Stats // what it did only to be asked
 }
@@ -55,8 +54,6 @@ func (m *Multipath) fail(i int, err error) {
 	if live := pathSet(m.live.Load()); gone || live&^(1<<i) != 0 {
 		m.retire(i, err)
 	}
-	// One that is being asked now may have answered before this.
-	p.again = p.asking
 	if !p.asking && !m.closed {
 		p.asking = true
 		m.tasks.Add(1)
@@ -125,15 +122,14 @@ func (m *Multipath) answered(i int, number uint64, asked poller.Stats, err error
 		m.retire(i, err)
 	default:
 		p.works.Store(number)
-		if enough = (p.gone.Load() || waited) && !p.again; enough {
-			p.gone.Store(false)
+		if enough = p.gone.Swap(false) || waited; enough {
 			p.failure = nil
 			if m.live.Or(1<<i)>>i&1 == 0 {
 				p.changes++
 			}
 		}
 	}
-	p.asking, p.again = !enough, false
+	p.asking = !enough
 	return enough
 }
 

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,13 +164,20 @@ func oneLineCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// labScripts are those of the lab.
+const labScripts = "testdata/lab"
+
 // TestEveryScriptIsRun: testscript takes only what ends in .txtar or .txt.
 func TestEveryScriptIsRun(t *testing.T) {
-	entries, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) != ".txtar" }) {
-		t.Error("something in testdata is no .txtar")
+	for _, dir := range []string{"testdata", labScripts} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); path != labScripts && filepath.Ext(path) != ".txtar" {
+				t.Errorf("%s is no .txtar", path)
+			}
+		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestLabTwoPathsScripts(t *testing.T) {
 	paths := labtest.Devices(t, blockdev.DriverNVMe, 4)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/lab",
+		Dir:                 labScripts,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			for i, path := range paths[:4] {
