@@ -257,11 +257,8 @@ func (q *queue) dismiss(at int) {
 	}
 }
 
-// own are the errors that say something about the request or the drive, and nothing
-// about the path. The first are those of blk_path_error of Linux.
-var own = []error{
-	syscall.EOPNOTSUPP, syscall.ENODATA, syscall.EILSEQ, syscall.EREMOTEIO, syscall.EBADE, syscall.EINVAL,
-	syscall.ENOSPC, syscall.EAGAIN,
+// ownErrors say something about the request, or were decided below.
+var ownErrors = []error{
 	poller.ErrRange, poller.ErrAlignment, poller.ErrTooLong, poller.ErrArena, poller.ErrOp, poller.ErrReadOnly,
 	poller.ErrNotDrained, poller.ErrNotRetried, poller.ErrPathLost,
 }
@@ -271,9 +268,11 @@ func pathFault(err error) bool {
 	if errors.Is(err, poller.ErrGone) {
 		return true
 	}
-	for _, e := range own {
-		if errors.Is(err, e) {
-			return false
+	for _, list := range [][]error{ownErrnos, ownErrors} {
+		for _, own := range list {
+			if errors.Is(err, own) {
+				return false
+			}
 		}
 	}
 	return true
