@@ -198,7 +198,13 @@ func (d *Disk) Limits() Limits {
 }
 
 // Stats implements Device.
-func (d *Disk) Stats() Stats { return d.recorders.Sum(d.name()) }
+func (d *Disk) Stats() Stats {
+	s := d.recorders.Sum(d.name())
+	if d.drive.Load().gone.Load() {
+		s.Err = fmt.Errorf("%s: %w", s.Name, ErrGone)
+	}
+	return s
+}
 
 // Close implements Device.
 func (d *Disk) Close() error {

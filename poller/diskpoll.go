@@ -33,7 +33,7 @@ func (q *diskQueue) Poll(done []*Request) (n int, err error) {
 			n += q.reapPolled(ring, ready, done[n:])
 		}
 	}
-	q.rec.Polled(n)
+	q.rec.Polled(n, q.out)
 	return n, q.tree.broken
 }
 
@@ -46,6 +46,11 @@ func (q *diskQueue) reapPolled(ring *uring.Ring, ready uint32, done []*Request) 
 		}
 	}
 	ring.Advance(ready)
+	if n == 1 {
+		q.rec.Finish(done[0], q.tree.now)
+	} else {
+		q.count(done[:n])
+	}
 	// Only now, as a child that is submitted again must not change rings.
 	q.polledOut -= int(ready)
 	q.tree.polled -= int(ready)
@@ -53,8 +58,19 @@ func (q *diskQueue) reapPolled(ring *uring.Ring, ready uint32, done []*Request) 
 	return n
 }
 
+// count counts requests that are finished, those that failed too.
+func (q *diskQueue) count(done []*Request) {
+	for i := 0; i < len(done); i++ {
+		i += q.rec.FinishAll(done[i:], q.tree.now)
+		if i < len(done) {
+			q.rec.Finish(done[i], q.tree.now)
+		}
+	}
+}
+
 // complete takes one completion, which the caller has counted, and returns the
-// request that it finished, or nil if children of it are still out.
+// request that it finished, or nil if children of it are still out. The caller counts
+// that too.
 func (q *diskQueue) complete(cqe *uring.CQE) *Request {
 	i := uint32(cqe.UserData)
 	if int(i) >= len(q.slots) {
@@ -79,7 +95,6 @@ func (q *diskQueue) complete(cqe *uring.CQE) *Request {
 	if r.Err != nil || r.Op == Flush {
 		r.N = 0
 	}
-	q.rec.Finish(r, q.tree.now)
 	return r
 }
 

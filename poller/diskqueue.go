@@ -117,6 +117,7 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 		q.slots[i].before = noUserData
 	}
 	t.leaves = append(t.leaves, q)
+	q.rec.Granted(tags/perRequest, 0)
 	return q, nil
 }
 
@@ -124,6 +125,11 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 // has the memory registered.
 func (q *diskQueue) useFixed(fixed bool) {
 	q.opcodes = unfixed
+	flags := q.tree.plain.SetupFlags()
+	if q.polled != nil {
+		flags = q.polled.SetupFlags()
+	}
+	q.rec.rings(fixed, flags)
 	if fixed {
 		q.opcodes[Read], q.opcodes[Write] = uring.OpReadFixed, uring.OpWriteFixed
 	}

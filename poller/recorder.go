@@ -29,11 +29,19 @@ type Recorder struct {
 	touched uint64   // bit i: series[i] has something to publish
 	count   Counters // without EmptyPolls
 	found   uint64   // polls that found something
+	out     int      // as it was published
+	// stragglers are by member, nil where a request has one only; straggled says that
+	// they have something to publish.
+	stragglers []straggler
+	straggled  bool
 	// published is what Snapshot reads.
 	published struct {
 		series                             [numSeries]atomic.Pointer[series]
 		polls, emptyPolls, retries, splits atomic.Uint64
 		fallbacks                          [numFallbacks]atomic.Uint64
+		out, depth                         atomic.Int64
+		fixed                              atomic.Bool
+		ringFlags                          atomic.Uint32
 	}
 }
 
@@ -47,8 +55,38 @@ const rare = 1 << 63
 type series struct {
 	latency   hist.Recorder
 	bytes     uint64
-	published atomic.Uint64 // bytes
-	errors    atomic.Uint64 // not worth a private copy
+	published atomic.Uint64                  // bytes
+	errors    [numErrorClasses]atomic.Uint64 // not worth a private copy
+}
+
+type straggler struct {
+	requests, ns                   uint64
+	publishedRequests, publishedNS atomic.Uint64
+}
+
+// Granted says how many requests the queue holds and of how many members one of them may
+// have parts, 0 where it has none. It is called once, before the first request.
+func (c *Recorder) Granted(depth, members int) {
+	c.published.depth.Store(int64(depth))
+	if members > 0 {
+		c.stragglers = make([]straggler, members)
+	}
+}
+
+// rings says what rings a leaf has.
+func (c *Recorder) rings(fixed bool, flags uint32) {
+	c.published.fixed.Store(fixed)
+	c.published.ringFlags.Store(flags)
+}
+
+// Straggled counts a request of which the part of a member was the last to be done, ns
+// nanoseconds after the first.
+func (c *Recorder) Straggled(member int, ns int64) {
+	s := &c.stragglers[member]
+	s.requests++
+	s.ns += uint64(ns)
+	c.straggled = true
+	c.touched |= rare
 }
 
 // Finish counts a request whose results are set, at the time now of the tree's
@@ -70,10 +108,40 @@ func (c *Recorder) Finish(r *Request, now int64) {
 	c.run.bytes += uint64(r.N)
 }
 
+// FinishAll is Finish for one request after the other, up to the first that has an
+// error, and returns how many it counted. A call for each costs more than the counting.
+func (c *Recorder) FinishAll(done []*Request, now int64) int {
+	run := &c.run
+	n, bytes := run.n, run.bytes
+	for i, r := range done {
+		if r.Err != nil {
+			run.n, run.bytes = n, bytes
+			return i
+		}
+		kind := uint(r.Op) & 3 * numModes
+		if r.Polled {
+			kind++
+		}
+		ns := now - r.start
+		if n == 0 {
+			run.kind, run.ns = kind, ns
+		} else if ns != run.ns || kind != run.kind {
+			run.n, run.bytes = n, bytes
+			c.beginRun(kind, ns, r)
+			n, bytes = run.n, run.bytes
+			continue
+		}
+		n++
+		bytes += uint64(r.N)
+	}
+	run.n, run.bytes = n, bytes
+	return len(done)
+}
+
 // beginRun counts a request that does not go on with the run.
 func (c *Recorder) beginRun(kind uint, ns int64, r *Request) {
 	if r.Err != nil {
-		c.seriesOf(kind).errors.Add(1)
+		c.seriesOf(kind).errors[ClassOf(r.Err)].Add(1)
 		return
 	}
 	c.endRun()
@@ -114,11 +182,16 @@ func (c *Recorder) Split() { c.count.Splits++; c.touched |= rare }
 // FellBack counts a HiPri request that is sent plain.
 func (c *Recorder) FellBack(why Fallback) { c.count.Fallbacks[why]++; c.touched |= rare }
 
-// Polled counts a poll that found n requests, and publishes if anything was
-// counted since the last.
-func (c *Recorder) Polled(n int) {
+// Polled counts a poll that found n requests and left out of them out, and publishes if
+// anything was counted since the last.
+func (c *Recorder) Polled(n, out int) {
 	c.count.Polls++
 	c.found += uint64(min(n, 1))
+	if out != c.out {
+		// At depth 1 on a fast drive never: each poll finds what was out.
+		c.out = out
+		c.published.out.Store(int64(out))
+	}
 	if c.run.n|c.touched != 0 {
 		c.Publish()
 	}
@@ -150,13 +223,27 @@ func (c *Recorder) publishMore() {
 		s.latency.Publish()
 		s.published.Store(s.bytes)
 	}
+	if c.touched&rare != 0 {
+		c.publishRare()
+	}
+	c.touched = 0
+}
+
+func (c *Recorder) publishRare() {
 	p := &c.published
 	p.retries.Store(c.count.Retries)
 	p.splits.Store(c.count.Splits)
 	for i := range p.fallbacks {
 		p.fallbacks[i].Store(c.count.Fallbacks[i])
 	}
-	c.touched = 0
+	if c.straggled {
+		c.straggled = false
+		for i := range c.stragglers {
+			s := &c.stragglers[i]
+			s.publishedRequests.Store(s.requests)
+			s.publishedNS.Store(s.ns)
+		}
+	}
 }
 
 // Snapshot returns what was published.
@@ -165,10 +252,11 @@ func (c *Recorder) Snapshot() Stats {
 	p := &c.published
 	for i := range numOps * numModes {
 		if s := p.series[i].Load(); s != nil {
-			out.IO[i/numModes][i%numModes] = IOStats{
-				Latency: s.latency.Snapshot(),
-				Bytes:   s.published.Load(),
-				Errors:  s.errors.Load(),
+			io := &out.IO[i/numModes][i%numModes]
+			io.Latency, io.Bytes = s.latency.Snapshot(), s.published.Load()
+			for class := range io.ErrorsBy {
+				io.ErrorsBy[class] = s.errors[class].Load()
+				io.Errors += io.ErrorsBy[class]
 			}
 		}
 	}
@@ -178,6 +266,14 @@ func (c *Recorder) Snapshot() Stats {
 	out.Splits = p.splits.Load()
 	for i := range p.fallbacks {
 		out.Fallbacks[i] = p.fallbacks[i].Load()
+	}
+	for i := range c.stragglers {
+		s := &c.stragglers[i]
+		out.Stragglers = append(out.Stragglers, Straggler{s.publishedRequests.Load(), s.publishedNS.Load()})
+	}
+	out.Gauges = Gauges{InFlight: int(p.out.Load()), Queues: 1, Depth: int(p.depth.Load()), RingFlags: p.ringFlags.Load()}
+	if p.fixed.Load() {
+		out.FixedQueues = 1
 	}
 	return out
 }
@@ -206,7 +302,9 @@ func (s *Recorders) Remove(r *Recorder) {
 	defer s.mu.Unlock()
 	r.Publish()
 	delete(s.open, r)
-	s.closed = s.closed.Add(r.Snapshot())
+	last := r.Snapshot()
+	last.Gauges = Gauges{}
+	s.closed = s.closed.Add(last)
 }
 
 // Open returns how many are open.

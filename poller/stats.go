@@ -56,8 +56,15 @@ type Stats struct {
 	// IO is indexed by Op and Mode.
 	IO [numOps][numModes]IOStats
 	Counters
+	Gauges
+	// Err is why every request fails that the device is given from now on; nil while it
+	// is good.
+	Err error
 	// Members are those of the devices below, in the order of their slots.
 	Members []Stats
+	// Stragglers says how long requests of several members waited for the last of them;
+	// indexed as Members, nil where no request has several.
+	Stragglers []Straggler
 	// Paths says, where Members are the paths to one drive, how each is used. It is nil
 	// for every other device.
 	Paths []PathStats
@@ -84,8 +91,28 @@ type IOStats struct {
 	Latency hist.Histogram
 	// Bytes were moved without error.
 	Bytes uint64
-	// Errors is how many came back with Err.
-	Errors uint64
+	// Errors is how many came back with Err, ErrorsBy how many of each ErrorClass.
+	Errors   uint64
+	ErrorsBy [numErrorClasses]uint64
+}
+
+// Gauges are what is so now. Sub leaves them as they are.
+type Gauges struct {
+	// InFlight is how many requests were out when their queues were last polled.
+	InFlight int
+	// Queues is how many are open, Depth how many requests all of them were granted.
+	Queues, Depth int
+	// FixedQueues is, on a disk, how many of Queues have their memory registered with
+	// every ring, RingFlags with what flags their rings were made (io_uring_setup(2)).
+	FixedQueues int
+	RingFlags   uint32
+}
+
+// Straggler is about the requests of which one member was the last to be done.
+type Straggler struct {
+	// Requests is how many, Nanoseconds the time from the first part of each that was
+	// done to the last, all together.
+	Requests, Nanoseconds uint64
 }
 
 // Counters are the events that are not I/O.
@@ -105,7 +132,15 @@ type Counters struct {
 func (s Stats) Sub(old Stats) Stats { return s.combine(old, hist.Histogram.Sub, sub) }
 
 // Add returns the sum of two snapshots, of queues of the same device.
-func (s Stats) Add(other Stats) Stats { return s.combine(other, hist.Histogram.Add, add) }
+func (s Stats) Add(other Stats) Stats {
+	sum := s.combine(other, hist.Histogram.Add, add)
+	sum.InFlight += other.InFlight
+	sum.Queues += other.Queues
+	sum.Depth += other.Depth
+	sum.FixedQueues += other.FixedQueues
+	sum.RingFlags |= other.RingFlags
+	return sum
+}
 
 func sub(a, b uint64) uint64 { return a - b }
 func add(a, b uint64) uint64 { return a + b }
@@ -117,6 +152,9 @@ func (s Stats) combine(o Stats, histogram func(a, b hist.Histogram) hist.Histogr
 			a.Latency = histogram(a.Latency, b.Latency)
 			a.Bytes = number(a.Bytes, b.Bytes)
 			a.Errors = number(a.Errors, b.Errors)
+			for class := range a.ErrorsBy {
+				a.ErrorsBy[class] = number(a.ErrorsBy[class], b.ErrorsBy[class])
+			}
 		}
 	}
 	s.Polls = number(s.Polls, o.Polls)
@@ -135,7 +173,20 @@ func (s Stats) combine(o Stats, histogram func(a, b hist.Histogram) hist.Histogr
 	}
 	s.Members = members
 	s.Paths = combinePaths(s.Paths, o.Paths, number)
+	s.Stragglers = combineStragglers(s.Stragglers, o.Stragglers, number)
 	return s
+}
+
+func combineStragglers(s, o []Straggler, number func(a, b uint64) uint64) []Straggler {
+	if len(s) == 0 {
+		s = make([]Straggler, len(o))
+	}
+	all := slices.Clone(s)
+	for i := range min(len(all), len(o)) {
+		all[i].Requests = number(all[i].Requests, o[i].Requests)
+		all[i].Nanoseconds = number(all[i].Nanoseconds, o[i].Nanoseconds)
+	}
+	return all
 }
 
 // combinePaths keeps what is true now of s, and counts.

@@ -306,6 +306,7 @@ func (t *Tree) reapPlain() {
 			}
 			leaf.plainOut--
 			if r := leaf.complete(cqe); r != nil {
+				leaf.rec.Finish(r, t.now)
 				leaf.finished.Push(r)
 			}
 		}

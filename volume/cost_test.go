@@ -83,7 +83,7 @@ func (q *costQueue) Poll(done []*poller.Request) (int, error) {
 		q.flying = q.flying[:copy(q.flying, q.flying[n:])]
 		q.tree.AddPolled(-n)
 	}
-	q.rec.Polled(n)
+	q.rec.Polled(n, len(q.flying))
 	return n, nil
 }
 

@@ -19,7 +19,7 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 	}
 	if q.from != 0 {
 		n, err = q.pollFrom(q.from, done, n)
-		q.rec.Polled(n)
+		q.rec.Polled(n, q.out)
 		return n, err
 	}
 	for set := q.busy[0]; set != 0; set &= set - 1 {
@@ -36,7 +36,7 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 			err = e
 		}
 	}
-	q.rec.Polled(n)
+	q.rec.Polled(n, q.out)
 	return n, err
 }
 
@@ -77,13 +77,15 @@ func (q *queue) pollMember(slot int, done []*poller.Request) (n int, err error) 
 		return 0, err
 	}
 	q.settle(m, slot, n)
-	now := q.tree.Now()
-	for i, r := range done[:n] {
-		if r.Err != nil {
-			return i + q.takeAll(slot, done[i:n], done[i:]), err
-		}
+	if n == 1 && done[0].Err == nil {
 		q.out--
-		q.rec.Finish(r, now)
+		q.rec.Finish(done[0], q.tree.Now())
+		return 1, err
+	}
+	good := q.rec.FinishAll(done[:n], q.tree.Now())
+	q.out -= good
+	if good != n {
+		return good + q.takeAll(slot, done[good:n], done[good:]), err
 	}
 	return n, err
 }
@@ -166,8 +168,15 @@ func (q *queue) countDown(c *child, slot int) *poller.Request {
 	if p != c {
 		q.release(c)
 	}
+	now := q.tree.Now()
+	if p.first == 0 {
+		p.first = now
+	}
 	if p.left--; p.left != 0 {
 		return nil
+	}
+	if now != p.first {
+		q.rec.Straggled(slot, now-p.first)
 	}
 	r := p.request
 	r.N, r.Err, r.Polled = len(r.Buf), p.err, p.polled

@@ -68,6 +68,7 @@ type child struct {
 	left    int32
 	polled  bool
 	err     error
+	first   int64 // when the first part of it was done, by the tree's clock; 0: none is
 }
 
 // memberSet has one bit for each of the 128 members that there may be, so that a
@@ -134,6 +135,7 @@ func (v *Volume) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 		c.Tag, c.next = uint64(i), uint32(i+1)
 		q.layer.Adopt(&c.Request)
 	}
+	q.rec.Granted(q.Limits().QueueDepth, len(q.members))
 	v.recorders.Add(&q.rec)
 	return q, nil
 }

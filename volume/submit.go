@@ -16,7 +16,41 @@ func (q *queue) Submit(reqs []*poller.Request) (int, error) {
 	if broken := q.vol.broken.Load(); broken != nil {
 		return q.refuseAll(reqs, broken), nil
 	}
-	for n < len(reqs) && q.accept(reqs[n]) {
+	for n < len(reqs) {
+		// The common case, written out, as a call for each costs a tenth of the layer: a
+		// read or write within one chunk, without FUA and with nothing wrong that the
+		// volume can see.
+		r := reqs[n]
+		length := int64(len(r.Buf))
+		if uint64(length-1) < uint64(q.maxTransfer) && r.Op <= q.lastOp && r.Flags&poller.FUA == 0 &&
+			(r.Offset|length)&q.blockMask == 0 && q.stripes.Contains(r.Offset, length) {
+			if slot, offset, left := q.stripes.At(r.Offset); length <= left {
+				m := &q.members[slot]
+				if m.room == 0 {
+					break
+				}
+				r.Offset = offset
+				m.room--
+				if len(reqs) == 1 {
+					q.out++
+					if got, err := m.queue.Submit(reqs); got == 1 {
+						q.busy.add(slot)
+					} else {
+						q.notTaken(slot, reqs, err)
+					}
+					return 1, nil
+				}
+				m.staged[m.nstaged] = r
+				m.nstaged++
+				q.staging.add(slot)
+				n++
+				q.out++
+				continue
+			}
+		}
+		if !q.acceptAny(r, length) {
+			break
+		}
 		n++
 	}
 	for set := q.staging[0]; set != 0; set &= set - 1 {
@@ -29,33 +63,7 @@ func (q *queue) Submit(reqs []*poller.Request) (int, error) {
 	return n, nil
 }
 
-// accept takes r, unless a member has no room for it.
-func (q *queue) accept(r *poller.Request) bool {
-	// The common case, written out: a read or write within one chunk, without
-	// FUA and with nothing wrong that the volume can see.
-	n := int64(len(r.Buf))
-	if uint64(n-1) >= uint64(q.maxTransfer) || r.Op > q.lastOp || r.Flags&poller.FUA != 0 ||
-		(r.Offset|n)&q.blockMask != 0 || !q.stripes.Contains(r.Offset, n) {
-		return q.acceptAny(r, n)
-	}
-	slot, offset, left := q.stripes.At(r.Offset)
-	if n > left {
-		return q.acceptAny(r, n)
-	}
-	m := &q.members[slot]
-	if m.room == 0 {
-		return false
-	}
-	r.Offset = offset
-	m.room--
-	m.staged[m.nstaged] = r
-	m.nstaged++
-	q.staging.add(slot)
-	q.out++
-	return true
-}
-
-// acceptAny is accept for every kind of request.
+// acceptAny takes a request of any kind, unless a member has no room for it.
 func (q *queue) acceptAny(r *poller.Request, n int64) bool {
 	if r.Op == poller.Flush || r.Op == poller.Write && r.Flags&poller.FUA != 0 {
 		if failed := q.vol.flushFailed.Load(); failed != nil {
@@ -93,6 +101,7 @@ func (q *queue) acceptAny(r *poller.Request, n int64) bool {
 // split stages a child for each chunk that r touches.
 func (q *queue) split(r *poller.Request, n int64) {
 	var p *child
+	q.rec.Split()
 	for pos := int64(0); pos < n; {
 		slot, offset, left := q.stripes.At(r.Offset + pos)
 		length := min(left, n-pos)
@@ -146,7 +155,7 @@ func (q *queue) newChild(r *poller.Request, p *child) *child {
 	q.free = c.next
 	if p == nil {
 		p = c
-		p.request, p.left, p.polled, p.err = r, 0, true, nil
+		p.request, p.left, p.polled, p.err, p.first = r, 0, true, nil, 0
 	}
 	p.left++
 	c.parent = p

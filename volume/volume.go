@@ -130,6 +130,9 @@ func (v *Volume) Limits() poller.Limits { return v.limits }
 // Stats implements poller.Device.
 func (v *Volume) Stats() poller.Stats {
 	s := v.recorders.Sum(v.name)
+	if broken := v.broken.Load(); broken != nil {
+		s.Err = broken.err
+	}
 	for _, m := range v.members {
 		s.Members = append(s.Members, m.Stats())
 	}

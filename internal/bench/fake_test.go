@@ -123,7 +123,7 @@ func (q *fakeQueue) Wait(_ int, done []*poller.Request, _ time.Duration) (int, e
 		q.finish(r)
 		done[i] = r
 	}
-	q.rec.Polled(n)
+	q.rec.Polled(n, len(q.inFlight))
 	return n, nil
 }
 

@@ -115,6 +115,7 @@ func (d *Device) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 		q.layer.Adopt(&q.slots[i].child)
 		q.free[i] = uint32(depth - 1 - i)
 	}
+	q.rec.Granted(depth, 0)
 	d.recorders.Add(&q.rec)
 	return q, nil
 }

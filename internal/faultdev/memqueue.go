@@ -63,6 +63,7 @@ func (m *Memory) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	if m.opts.Seed != 0 {
 		q.random = rand.New(rand.NewPCG(m.opts.Seed, number))
 	}
+	q.rec.Granted(q.Limits().QueueDepth, 0)
 	m.recorders.Add(&q.rec)
 	return q, nil
 }
@@ -161,7 +162,7 @@ func (q *memQueue) Poll(done []*poller.Request) (int, error) {
 	if len(q.flying) > 0 && n < len(done) {
 		n += q.finish(done[n:])
 	}
-	q.rec.Polled(n)
+	q.rec.Polled(n, q.Outstanding())
 	return n, nil
 }
 

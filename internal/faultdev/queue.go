@@ -105,7 +105,7 @@ func (q *queue) Poll(done []*poller.Request) (n int, err error) {
 		}
 	}
 	n = q.finished.Pop(done)
-	q.rec.Polled(n)
+	q.rec.Polled(n, q.Outstanding())
 	return n, err
 }
 
