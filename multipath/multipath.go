@@ -62,7 +62,6 @@ type Multipath struct {
 	lost atomic.Uint32
 
 	mu     sync.Mutex
-	queues map[*queue]struct{}
 	closed bool
 	stop   chan struct{} // closed by Close
 	tasks  sync.WaitGroup
@@ -89,7 +88,6 @@ func New(paths []poller.Device, opts Options) (*Multipath, error) {
 		opts:   opts,
 		paths:  make([]path, len(paths)),
 		limits: paths[0].Limits(),
-		queues: make(map[*queue]struct{}),
 		stop:   make(chan struct{}),
 	}
 	var names []string
@@ -148,7 +146,8 @@ func (m *Multipath) Paths() []poller.Device {
 // Limits implements poller.Device.
 func (m *Multipath) Limits() poller.Limits { return m.limits }
 
-// Close implements poller.Device. It closes the paths too.
+// Close implements poller.Device. It closes the paths too. A path that is being asked
+// whether it works, and hangs, is waited for 10 s; the error then says so.
 func (m *Multipath) Close() error {
 	m.mu.Lock()
 	if m.closed {
@@ -162,12 +161,32 @@ func (m *Multipath) Close() error {
 	m.closed = true
 	close(m.stop)
 	m.mu.Unlock()
-	m.tasks.Wait()
 	var errs []error
+	if !waitFor(&m.tasks, closePatience) {
+		errs = append(errs, fmt.Errorf("%s: a path that was asked whether it works has not answered within %v", m.opts.Name, closePatience))
+	}
 	for i := range m.paths {
 		errs = append(errs, m.paths[i].dev.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// closePatience is how long Close waits for a path that is being asked.
+const closePatience = 10 * time.Second
+
+// waitFor waits for tasks to end, so long at most.
+func waitFor(tasks *sync.WaitGroup, patience time.Duration) bool {
+	ended := make(chan struct{})
+	go func() {
+		tasks.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(patience):
+		return false
+	}
 }
 
 // names lists paths for an error.

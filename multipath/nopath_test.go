@@ -53,6 +53,23 @@ func TestNoPathForAWhile(t *testing.T) {
 	}
 }
 
+// A request that would have to wait, and is not to, is told so.
+func TestNoPathNoWait(t *testing.T) {
+	p := newPaths(t, 1, true, multipath.Options{NoPathTimeout: time.Minute})
+	r := devtest.Open(t, p, poller.QueueConfig{})
+	p.vanish(0)
+	for range 2 {
+		read := request(r, poller.Read, 0)
+		read.Flags |= poller.NoWait
+		if r.Do(read); !errors.Is(read.Err, syscall.EAGAIN) {
+			t.Errorf("%v, want %v", read.Err, syscall.EAGAIN)
+		}
+	}
+	p.comeBack(0)
+	waitFor(t, "it is back", func() bool { return p.live(0) })
+	r.MustDo(request(r, poller.Read, 0))
+}
+
 // When none comes back in time the drive is gone, and stays so.
 func TestNoPathForTooLong(t *testing.T) {
 	for _, timeout := range []time.Duration{50 * time.Millisecond, -1} {

@@ -51,14 +51,13 @@ func (q *queue) pollPath(i int, done []*poller.Request) (int, error) {
 	p := &q.paths[i]
 	n, err := p.queue.Poll(done)
 	if n == 0 {
-		q.foundNothing(i, done)
+		if len(done) == 0 && q.from == 0 {
+			q.from = i
+		}
 		return 0, err
 	}
 	if p.inFlight -= n; p.inFlight == 0 {
 		q.busy &^= 1 << i
-		if p.last != 0 {
-			p.show()
-		}
 	}
 	if len(q.trouble) != 0 {
 		return q.takeAll(i, done[:n]), err
@@ -79,23 +78,6 @@ func (q *queue) pollPath(i int, done []*poller.Request) (int, error) {
 	}
 	q.out -= n
 	return n, err
-}
-
-// foundNothing remembers a path that could not be polled for want of room, and shows
-// what is in flight. At depth 1 on a fast drive it is never called.
-func (q *queue) foundNothing(i int, done []*poller.Request) {
-	if len(done) == 0 && q.from == 0 {
-		q.from = i
-	}
-	if p := &q.paths[i]; p.last != p.inFlight {
-		p.show()
-	}
-}
-
-// show makes what is in flight visible to Stats.
-func (p *pathQueue) show() {
-	p.last = p.inFlight
-	p.shown.Store(int64(p.last))
 }
 
 // takeAll takes what a path has given back, moves those that are finished to the front,

@@ -5,7 +5,6 @@ package multipath
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"pollux/poller"
 )
@@ -45,9 +44,6 @@ type pathQueue struct {
 	// staged is what is handed down at the end of the call, nstaged of them.
 	staged  []*poller.Request
 	nstaged int
-	// shown is inFlight for Stats, last what was shown.
-	last  int
-	shown atomic.Int64
 }
 
 // NewQueue implements poller.Device.
@@ -93,7 +89,7 @@ func (m *Multipath) add(q *queue) error {
 	if m.closed {
 		return poller.ErrClosed
 	}
-	m.queues[q] = struct{}{}
+	q.rec.Granted(q.granted, 0)
 	m.recorders.Add(&q.rec)
 	return nil
 }
@@ -127,9 +123,6 @@ func (q *queue) Close() error {
 		}
 	}
 	err := q.closePaths()
-	q.m.mu.Lock()
-	delete(q.m.queues, q)
-	q.m.mu.Unlock()
 	q.m.recorders.Remove(&q.rec)
 	return err
 }

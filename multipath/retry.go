@@ -33,6 +33,9 @@ import (
 type trouble struct {
 	req   *poller.Request
 	state troubleState
+	// offset is that of the request, which a path that is stacked itself changes while
+	// it has it.
+	offset int64
 	// path is the last that has failed it, and err what it failed with there; deaths
 	// and asks are those of the path then.
 	path         int
@@ -157,37 +160,62 @@ func (q *queue) resume() {
 // settle sends a request on its way whose wait is over, or finishes it and says so.
 // before is how many in trouble are before it.
 func (q *queue) settle(t *trouble, before int) (finished bool) {
-	now, live := q.tree.Now(), pathSet(q.m.live.Load())
 	if t.state != waiting {
-		p := &q.m.paths[t.path]
+		lost, err := q.fate(t)
 		switch {
-		case p.deaths.Load() != t.deaths, t.state == failed && !live.has(t.path):
-			t.state, t.until = waiting, 0
-			t.tried &^= 1 << t.path
-		case p.works.Load() <= t.asks && now < t.until:
+		case err != nil:
+			return q.giveBack(t, err)
+		case !lost:
 			return false
-		case t.state == unsure:
-			return q.giveBack(t, notRetried(t.err))
-		default:
-			return q.giveBack(t, withoutGone(t.err))
 		}
+		t.state, t.until = waiting, 0
+		t.tried &^= 1 << t.path
 	}
-	if q.mustWait(t.req, before) {
-		return false
+	live := pathSet(q.m.live.Load())
+	if live == 0 {
+		return q.withoutPath(t)
 	}
-	if left := live &^ t.tried; left != 0 {
+	switch left := live &^ t.tried; {
+	case q.mustWait(t.req, before):
+		if t.req.Flags&poller.NoWait != 0 {
+			return q.giveBack(t, syscall.EAGAIN)
+		}
+	case left == 0:
+		return q.giveBack(t, withoutGone(t.err))
+	default:
 		q.tree.AddPolled(-1)
 		q.sendAgain(t, left)
-		return false
 	}
-	if live != 0 {
-		return q.giveBack(t, withoutGone(t.err))
+	return false
+}
+
+// fate says whether the path that a request has failed on is known to be lost, or else
+// the request's error, once it is known that it is not. Until then it says neither.
+func (q *queue) fate(t *trouble) (lost bool, err error) {
+	p := &q.m.paths[t.path]
+	live := pathSet(q.m.live.Load())
+	switch {
+	case p.deaths.Load() != t.deaths, t.state == failed && !live.has(t.path):
+		return true, nil
+	case p.works.Load() <= t.asks && q.tree.Now() < t.until:
+		return false, nil
+	case t.state == unsure:
+		return false, notRetried(t.err)
 	}
+	return false, withoutGone(t.err)
+}
+
+// withoutPath is what becomes of a request while there is no path.
+func (q *queue) withoutPath(t *trouble) (finished bool) {
 	// One that comes back from now on may be tried again.
 	t.tried = 0
 	if gone := q.m.gone.Load(); gone != nil {
 		return q.giveBack(t, *gone)
 	}
+	if t.req.Flags&poller.NoWait != 0 {
+		return q.giveBack(t, syscall.EAGAIN)
+	}
+	now := q.tree.Now()
 	if t.until == 0 {
 		t.until = now + int64(max(0, q.m.opts.NoPathTimeout))
 	}
@@ -210,8 +238,8 @@ func (q *queue) mustWait(r *poller.Request, n int) bool {
 		return false
 	}
 	for i := range q.trouble[:n] {
-		o := q.trouble[i].req
-		if o.Op == poller.Write && o.Offset < r.Offset+int64(len(r.Buf)) && r.Offset < o.Offset+int64(len(o.Buf)) {
+		o := &q.trouble[i]
+		if o.req.Op == poller.Write && o.offset < r.Offset+int64(len(r.Buf)) && r.Offset < o.offset+int64(len(o.req.Buf)) {
 			return true
 		}
 	}
@@ -242,7 +270,7 @@ func (q *queue) find(r *poller.Request) int {
 func (q *queue) entry(at int, r *poller.Request) *trouble {
 	if at < 0 {
 		at = len(q.trouble)
-		q.trouble = append(q.trouble, trouble{req: r})
+		q.trouble = append(q.trouble, trouble{req: r, offset: r.Offset})
 	}
 	return &q.trouble[at]
 }

@@ -11,6 +11,9 @@ import "pollux/poller"
 // Stats implements poller.Device. Members are the paths, and Paths says how each is used.
 func (m *Multipath) Stats() poller.Stats {
 	s := m.recorders.Sum(m.opts.Name)
+	if gone := m.gone.Load(); gone != nil {
+		s.Err = *gone
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	live := pathSet(m.live.Load())
@@ -20,16 +23,14 @@ func (m *Multipath) Stats() poller.Stats {
 		s = withPath(s, below.Sub(p.asked))
 		s.Members = append(s.Members, below)
 		ps := poller.PathStats{
-			Live:    live.has(i),
-			Errors:  p.errors.Load(),
-			Retries: p.retries.Load(),
-			Changes: p.changes,
+			Live:     live.has(i),
+			InFlight: below.InFlight,
+			Errors:   p.errors.Load(),
+			Retries:  p.retries.Load(),
+			Changes:  p.changes,
 		}
 		if !ps.Live {
 			ps.Err = p.failure
-		}
-		for q := range m.queues {
-			ps.InFlight += int(q.paths[i].shown.Load())
 		}
 		s.Paths = append(s.Paths, ps)
 	}
@@ -46,6 +47,7 @@ func withPath(s, path poller.Stats) poller.Stats {
 			io.Bytes += below.Bytes
 		}
 	}
+	s.InFlight += path.InFlight
 	s.Polls += path.Polls
 	s.EmptyPolls += path.EmptyPolls
 	return s
