@@ -6,7 +6,15 @@ import (
 	"slices"
 
 	"pollux/internal/hist"
+	"pollux/internal/uring"
 )
+
+// RingBackend names what drives io_uring: pollux, or giouring with the build tag of that
+// name.
+const RingBackend = uring.Backend
+
+// RingFlagNames returns the names of Gauges.RingFlags, separated by commas.
+func RingFlagNames(flags uint32) string { return uring.FlagNames(flags) }
 
 // Mode is how an I/O was completed.
 type Mode uint8

@@ -77,6 +77,7 @@ func openHandle(opened *assembly.Opened, opts Options) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.uuid = opened.UUID.String()
 	return NewHandle(v, opts)
 }
 

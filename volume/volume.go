@@ -27,6 +27,7 @@ const unnamed = "build"
 // Volume is a striped device. Its methods may be called by any goroutine.
 type Volume struct {
 	name    string
+	uuid    string
 	members []poller.Device
 	stripes stripe.Geometry
 	limits  poller.Limits
@@ -116,6 +117,9 @@ func (v *Volume) setBudget(chunk int64) {
 
 // Name returns the name that is in the superblocks; "build" where there are none.
 func (v *Volume) Name() string { return v.name }
+
+// UUID returns that of the superblocks; "" where there are none.
+func (v *Volume) UUID() string { return v.uuid }
 
 // Members returns the devices that the volume stripes over, by slot. They are the
 // volume's: it is for their Limits and Stats.
