@@ -89,7 +89,7 @@ func Publish(device poller.Device, opts PublishOptions) (*Publication, error) {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(NewCollector(device)); err != nil {
+	if err := registry.Register(&Collector{devices: []named{{device, opts.Name}}}); err != nil {
 		listener.Close()
 		return nil, err
 	}

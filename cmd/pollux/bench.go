@@ -50,6 +50,9 @@ A drive that is reached over several paths, which the kernel does not join
 --build those that stand in one argument, with commas between them. The report tells
 what went over each.
 
+What goes on can be watched: by Prometheus at --metrics-listen, and of a volume with a
+name by pollux top and pollux exporter.
+
 --verify writes a pattern to all of --size and reads it back; with --rw read or
 randread it only reads back what an earlier --verify of the same --seed wrote.
 
@@ -87,6 +90,9 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
   # Two drives, the first over two paths that take turns.
   pollux bench --build /dev/nvme0n1,/dev/nvme1n1 /dev/nvme2n1 --path-policy round-robin
 
+  # Watched by Prometheus, which finds the last figures for a minute after the end.
+  pollux bench fast --rw randread --runtime 60 --metrics-listen 127.0.0.1:9868 --metrics-linger 1m
+
   # OVERWRITE the first GiB with a pattern and read it back.
   pollux bench --build /dev/nvme0n1 /dev/nvme1n1 --size 1g --iodepth 16 --verify --destructive
 
@@ -113,6 +119,7 @@ SIGINT or SIGTERM ends the bench early: it prints what was measured and exits 1.
 	f.addHiPri(flags)
 	f.addOpening(flags)
 	f.paths.add(cmd)
+	f.metrics.add(flags)
 	f.addJSON(flags, "print JSON in fio's structure (as --output-format json)")
 	flags.Var(&f.format, "output-format", "normal, json, or json+ with all buckets of latencies")
 	flags.StringVar(&f.output, "output", "", "write the report to this file")

@@ -34,6 +34,7 @@ type benchFlags struct {
 	compare       string
 	search        searchFlags
 	paths         pathFlags
+	metrics       metricsFlags
 
 	// options describe the jobs, in the order of the command line.
 	options []fio.Option
@@ -164,6 +165,9 @@ func (f *benchFlags) checkModes(faults *faults) {
 	}
 	checkOutput(faults, "output", f.output)
 	checkOutput(faults, "plot", f.plot)
+	if f.metrics.linger > 0 && f.metrics.listen == "" {
+		faults.add("--metrics-linger is for --metrics-listen")
+	}
 	if f.plot != "" && f.verify {
 		faults.add("--plot and --verify exclude each other")
 	}

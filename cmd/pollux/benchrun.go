@@ -54,6 +54,15 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 	}
 	b := &benchRun{flags: f, vol: vol, stderr: cmd.ErrOrStderr()}
 	b.describe()
+	unwatch, err := b.watch()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := unwatch(cmd.Context()); err == nil {
+			err = e
+		}
+	}()
 	err = f.cure(b.measure(cmd.Context()))
 	if err == nil && cmd.Context().Err() != nil {
 		err = errInterrupted
@@ -62,6 +71,7 @@ func (f *benchFlags) run(cmd *cobra.Command, devices []string) (err error) {
 		return err
 	}
 	b.addPaths()
+	b.report.Pollux.SinceOpen = bench.Totals(b.vol.Stats())
 	if err != nil {
 		b.report.Pollux.Error = oneLine(err.Error())
 	}
@@ -84,9 +94,7 @@ func (b *benchRun) print(stdout io.Writer) error {
 		write = b.report.WriteJSON
 	}
 	if f.format == formatJSONPlus {
-		for i := range b.report.Jobs {
-			b.report.Jobs[i].FullBins()
-		}
+		b.report.FullBins()
 	}
 	if f.output == "" {
 		return write(stdout)

@@ -7,20 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pollux/internal/bench"
 	"pollux/multipath"
 )
 
 // pathFlags say how drives are used that have several paths.
 type pathFlags struct {
 	policy      policyFlag
-	timeout     timeoutFlag
+	timeout     durationFlag
 	retryWrites bool
 }
 
 // add adds the flags to a command.
 func (f *pathFlags) add(cmd *cobra.Command) {
-	f.timeout = timeoutFlag(5 * time.Second)
+	f.timeout = durationFlag(5 * time.Second)
 	flags := cmd.Flags()
 	flags.Var(&f.policy, "path-policy", "how paths share the I/O to a drive: queue-depth, round-robin or failover")
 	flags.Var(&f.timeout, "no-path-timeout", "how long I/O waits for a path when a drive has none left; 0 does not wait")
@@ -51,22 +50,5 @@ func (f *policyFlag) Type() string   { return "policy" }
 func (f *policyFlag) Set(s string) error {
 	p, err := multipath.ParsePolicy(s)
 	*f = policyFlag(p)
-	return err
-}
-
-// timeoutFlag is a duration that is not negative.
-type timeoutFlag time.Duration
-
-func (f *timeoutFlag) String() string { return time.Duration(*f).String() }
-func (f *timeoutFlag) Type() string   { return "time" }
-
-// Set implements pflag.Value.
-func (f *timeoutFlag) Set(s string) error {
-	if s == "0" || s == "0s" {
-		*f = 0
-		return nil
-	}
-	d, err := bench.ParseRuntime(s)
-	*f = timeoutFlag(d)
 	return err
 }

@@ -73,7 +73,7 @@ key is schema_version, sizes in bytes.
 	root.SetVersionTemplate("pollux {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err.Error()) })
 	root.SetGlobalNormalizationFunc(fioSpelling)
-	root.AddCommand(newCreate(), newList(), newInspect(), newDestroy(), newBench(), newVerify(), newMan(), newVersion())
+	root.AddCommand(newCreate(), newList(), newInspect(), newDestroy(), newBench(), newVerify(), newExporter(), newMan(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

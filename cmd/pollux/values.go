@@ -2,7 +2,11 @@
 
 package main
 
-import "pollux/internal/bench"
+import (
+	"time"
+
+	"pollux/internal/bench"
+)
 
 // sizeFlag is a number of bytes as fio writes it (pflag.Value).
 type sizeFlag int64
@@ -17,5 +21,22 @@ func (f *sizeFlag) Type() string { return "size" }
 func (f *sizeFlag) Set(s string) error {
 	n, err := bench.ParseSize(s)
 	*f = sizeFlag(n)
+	return err
+}
+
+// durationFlag is a time in fio's spelling that may be 0.
+type durationFlag time.Duration
+
+func (f *durationFlag) String() string { return time.Duration(*f).String() }
+func (f *durationFlag) Type() string   { return "time" }
+
+// Set implements pflag.Value.
+func (f *durationFlag) Set(s string) error {
+	if s == "0" || s == "0s" {
+		*f = 0
+		return nil
+	}
+	d, err := bench.ParseRuntime(s)
+	*f = durationFlag(d)
 	return err
 }

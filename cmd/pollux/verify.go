@@ -74,6 +74,7 @@ SIGINT or SIGTERM ends it early, with exit code 1.
 	f.addJobFlag(flags, "seed", "int", "0", "of the pattern")
 	f.addHiPri(flags)
 	f.addOpening(flags)
+	f.paths.add(cmd)
 	f.addJSON(flags, "print JSON, as bench does")
 	return cmd
 }

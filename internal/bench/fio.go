@@ -71,7 +71,7 @@ type FioQuantity struct {
 	N          uint64      `json:"N"`
 	Percentile percentiles `json:"percentile,omitempty"`
 	// Bins are all buckets that have any, by the latency that stands for them, as in
-	// fio's json+ (FullBins).
+	// fio's json+ (Report.FullBins).
 	Bins bins `json:"bins,omitempty"`
 
 	latency hist.Histogram
@@ -271,8 +271,7 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// FullBins puts the buckets of every distribution into a job, which makes fio's json+.
-func (j *FioJob) FullBins() {
+func (j *FioJob) fullBins() {
 	all := []*FioQuantity{&j.Read.CLat, &j.Write.CLat}
 	for _, mode := range []*ModeRates{j.Pollux.Polled, j.Pollux.Plain} {
 		if mode != nil {
@@ -280,10 +279,14 @@ func (j *FioJob) FullBins() {
 		}
 	}
 	for _, q := range all {
-		for i, n := range q.latency.Buckets {
-			if n > 0 {
-				q.Bins = append(q.Bins, bin{hist.UpperBound(i), n})
-			}
+		q.fullBins()
+	}
+}
+
+func (q *FioQuantity) fullBins() {
+	for i, n := range q.latency.Buckets {
+		if n > 0 {
+			q.Bins = append(q.Bins, bin{hist.UpperBound(i), n})
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestKeysAreFios(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := result.Fio()
-	job.FullBins()
+	job.fullBins()
 	var b bytes.Buffer
 	if err := (Report{Jobs: []FioJob{job}}).WriteJSON(&b); err != nil {
 		t.Fatal(err)

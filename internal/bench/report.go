@@ -46,12 +46,49 @@ type Environment struct {
 	Members     []MemberInfo `json:"members"`
 	// Group is of all jobs together.
 	Group *GroupInfo `json:"group,omitempty"`
+	// SinceOpen is all I/O since the volume was opened, by operation and mode, with that
+	// which was done to look at it: what its metrics tell.
+	SinceOpen []Total `json:"since_open,omitempty"`
 	// Ignored are the options that were accepted and did nothing.
 	Ignored []string `json:"ignored,omitempty"`
 	// Warnings are the lines that also went to the standard error.
 	Warnings []string `json:"warnings"`
 	// Error is what ended the bench, "" if nothing did.
 	Error string `json:"error,omitempty"`
+}
+
+// Total is the I/O of one operation and mode.
+type Total struct {
+	Op       string      `json:"op"`
+	Mode     string      `json:"mode"`
+	TotalIOs uint64      `json:"total_ios"`
+	Bytes    uint64      `json:"bytes"`
+	Errors   uint64      `json:"errors"`
+	CLat     FioQuantity `json:"clat_ns"`
+}
+
+// Totals are those of all operations and modes that there was I/O of.
+func Totals(s poller.Stats) (all []Total) {
+	for op := range s.IO {
+		for mode := range s.IO[op] {
+			io := s.IO[op][mode]
+			if n := io.Latency.Count(); n+io.Errors > 0 {
+				all = append(all, Total{poller.Op(op).String(), poller.Mode(mode).String(), n, io.Bytes, io.Errors, fioQuantity(io.Latency)})
+			}
+		}
+	}
+	return all
+}
+
+// FullBins puts the buckets of every distribution into the report, which makes fio's
+// json+.
+func (r *Report) FullBins() {
+	for i := range r.Jobs {
+		r.Jobs[i].fullBins()
+	}
+	for i := range r.Pollux.SinceOpen {
+		r.Pollux.SinceOpen[i].CLat.fullBins()
+	}
 }
 
 // MemberInfo is one drive of the volume.
