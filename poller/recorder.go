@@ -82,6 +82,9 @@ func (c *Recorder) rings(fixed bool, flags uint32) {
 // Straggled counts a request of which the part of a member was the last to be done, ns
 // nanoseconds after the first.
 func (c *Recorder) Straggled(member int, ns int64) {
+	if !recording {
+		return
+	}
 	s := &c.stragglers[member]
 	s.requests++
 	s.ns += uint64(ns)
@@ -92,6 +95,9 @@ func (c *Recorder) Straggled(member int, ns int64) {
 // Finish counts a request whose results are set, at the time now of the tree's
 // clock.
 func (c *Recorder) Finish(r *Request, now int64) {
+	if !recording {
+		return
+	}
 	kind := uint(r.Op) & 3 * numModes
 	if r.Polled {
 		kind++
@@ -111,6 +117,9 @@ func (c *Recorder) Finish(r *Request, now int64) {
 // FinishAll is Finish for one request after the other, up to the first that has an
 // error, and returns how many it counted. A call for each costs more than the counting.
 func (c *Recorder) FinishAll(done []*Request, now int64) int {
+	if !recording {
+		return untilError(done)
+	}
 	run := &c.run
 	n, bytes := run.n, run.bytes
 	for i, r := range done {
@@ -135,6 +144,15 @@ func (c *Recorder) FinishAll(done []*Request, now int64) int {
 		bytes += uint64(r.N)
 	}
 	run.n, run.bytes = n, bytes
+	return len(done)
+}
+
+func untilError(done []*Request) int {
+	for i, r := range done {
+		if r.Err != nil {
+			return i
+		}
+	}
 	return len(done)
 }
 
@@ -185,6 +203,9 @@ func (c *Recorder) FellBack(why Fallback) { c.count.Fallbacks[why]++; c.touched 
 // Polled counts a poll that found n requests and left out of them out, and publishes if
 // anything was counted since the last.
 func (c *Recorder) Polled(n, out int) {
+	if !recording {
+		return
+	}
 	c.count.Polls++
 	c.found += uint64(min(n, 1))
 	if out != c.out {

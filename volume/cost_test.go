@@ -77,9 +77,9 @@ func (q *costQueue) Poll(done []*poller.Request) (int, error) {
 		now := q.tree.Now()
 		for i, r := range q.flying[:n] {
 			r.N, r.Polled = len(r.Buf), true
-			q.rec.Finish(r, now)
 			done[i] = r
 		}
+		q.rec.FinishAll(done[:n], now)
 		q.flying = q.flying[:copy(q.flying, q.flying[n:])]
 		q.tree.AddPolled(-n)
 	}
