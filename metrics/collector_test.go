@@ -290,8 +290,16 @@ func totalIOs(all map[string]*dto.MetricFamily) (n uint64) {
 // A scrape costs what there is to tell, and no more: series and allocations grow with
 // the members.
 func TestScrapeIsLinear(t *testing.T) {
-	series := func(members int) (n int) {
-		for _, f := range gather(t, NewCollector(newRig(t, members))) {
+	series := func(volumes, members int) (n int) {
+		var all []poller.Device
+		for range volumes {
+			v := newRig(t, members)
+			for range 4 {
+				devtest.Open(t, v, poller.QueueConfig{Depth: 4, MaxTransfer: 4096, Queues: 4})
+			}
+			all = append(all, v)
+		}
+		for _, f := range gather(t, NewCollector(all...)) {
 			for _, m := range f.GetMetric() {
 				if h := m.GetHistogram(); h != nil {
 					n += len(h.GetBucket()) + 3 // +Inf, sum, count
@@ -302,12 +310,14 @@ func TestScrapeIsLinear(t *testing.T) {
 		}
 		return n
 	}
-	two, three, eight := series(2), series(3), series(8)
+	two, three, eight, many := series(1, 2), series(1, 3), series(1, 8), series(16, 8)
 	perMember := three - two
-	if eight != two+6*perMember {
-		t.Errorf("%d series with 2 members, %d with 3, %d with 8", two, three, eight)
+	const ofProcess = 2 // worker threads and what it was built from
+	if eight != two+6*perMember || many != ofProcess+16*(eight-ofProcess) {
+		t.Errorf("%d series with 2 members, %d with 3, %d with 8, %d in 16 volumes", two, three, eight, many)
 	}
-	t.Logf("%d series a member, %d for the rest of a volume; 16 volumes of 8 members: %d", perMember, two-2*perMember, 16*(two+6*perMember))
+	t.Logf("%d series a member, %d for the rest of a volume with one that has two paths; 16 volumes of 8 members with 4 queues each: %d",
+		perMember, two-2*perMember, many)
 	if raceEnabled {
 		return
 	}
