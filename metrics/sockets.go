@@ -135,7 +135,7 @@ func (g SocketGatherer) Gather() ([]*dto.MetricFamily, error) {
 }
 
 // protobuf is what keeps histograms as they are.
-const protobuf = string(expfmt.FmtProtoDelim)
+var protobuf = string(expfmt.NewFormat(expfmt.TypeProtoDelim))
 
 func (s Socket) families(ctx context.Context) (families []*dto.MetricFamily, err error) {
 	err = s.Get(ctx, "/metrics", protobuf, func(h http.Header, body io.Reader) error {

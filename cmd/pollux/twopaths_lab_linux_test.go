@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,14 +15,19 @@ import (
 	"pollux/internal/labtest"
 )
 
-// TestLabTwoPathsScripts runs the command line over drives with two paths each.
-func TestLabTwoPathsScripts(t *testing.T) {
-	paths := labtest.Devices(t, blockdev.DriverNVMe, 4)
+// TestLabTwoPathsScripts runs the command line over drives with two paths each,
+// TestLabHeadScripts over such that the kernel joins.
+func TestLabTwoPathsScripts(t *testing.T) { runLabScript(t, "twopaths.txtar", 4) }
+func TestLabHeadScripts(t *testing.T)     { runLabScript(t, "head.txtar", 2) }
+
+// runLabScript runs a script that finds n drives in P0, P1 and so on.
+func runLabScript(t *testing.T, script string, n int) {
+	paths := labtest.Devices(t, blockdev.DriverNVMe, n)
 	testscript.Run(t, testscript.Params{
-		Dir:                 labScripts,
+		Files:               []string{filepath.Join(labScripts, script)},
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			for i, path := range paths[:4] {
+			for i, path := range paths[:n] {
 				env.Setenv(fmt.Sprintf("P%d", i), path)
 			}
 			return nil

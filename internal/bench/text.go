@@ -43,6 +43,9 @@ func (e Environment) text(b *strings.Builder) {
 		if !m.Polled {
 			how = "NOT polled, driven by interrupts"
 		}
+		if m.PathPolicy != "" {
+			how += fmt.Sprintf(", %d paths by %s", len(m.Paths), m.PathPolicy)
+		}
 		fmt.Fprintf(b, "  member %d: %s, %s, %s\n", i, m.Path, humanize.IBytes(uint64(m.Size)), how)
 		for _, p := range m.Paths {
 			p.text(b)
