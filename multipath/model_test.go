@@ -72,11 +72,15 @@ func (m *model) disturb(rng *rand.Rand, all bool) {
 			faultdev.Rule{Ops: faultdev.Reads | faultdev.Writes, From: testBlock, Times: 1, Err: syscall.EIO, Delay: time.Duration(rng.IntN(50)) * time.Microsecond},
 			faultdev.Rule{Err: poller.ErrGone})
 	default:
-		// One that is back before it was known to be gone has only failed, and a write
-		// that it failed is not sent again.
-		if s := d.Stats().Paths[i]; !s.Live && errors.Is(s.Err, poller.ErrGone) {
-			d.comeBack(i)
-		}
+		d.comeBackIfGone(i)
+	}
+}
+
+// comeBackIfGone brings a path back that is known to be gone. One that is back before
+// that has only failed, and a write that it failed is not sent again.
+func (p *paths) comeBackIfGone(i int) {
+	if s := p.Stats().Paths[i]; !s.Live && errors.Is(s.Err, poller.ErrGone) {
+		p.comeBack(i)
 	}
 }
 
@@ -252,7 +256,7 @@ func TestModelOfTwoQueues(t *testing.T) {
 				done = true
 			case <-time.After(50 * time.Millisecond):
 				for _, d := range m.drives {
-					d.comeBack(0)
+					d.comeBackIfGone(0)
 				}
 			}
 		}

@@ -5,6 +5,7 @@
 package volume_test
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -39,15 +40,36 @@ func TestLabCountingSlowMember(t *testing.T) {
 	}
 }
 
+// testSlowMember tries up to three times: a process of Go's may have had bad luck with
+// its scheduler's own threads, which are instructions too.
 func testSlowMember(t *testing.T, fast, slow string, flags poller.Flags, polling poller.Polling) {
+	const least = 0.9
+	ratio := 0.0
+	for try := 0; try < 3 && ratio < least; try++ {
+		ratio = slowMemberRatio(t, fast, slow, flags, polling)
+	}
+	if ratio < least {
+		t.Errorf("the fast member keeps %.3f of its own rate, want at least %.1f", ratio, least)
+	}
+}
+
+// slowMemberRatio returns how much of its own rate the fast member keeps.
+func slowMemberRatio(t *testing.T, fast, slow string, flags poller.Flags, polling poller.Polling) (ratio float64) {
 	const (
 		rounds = 9
 		turn   = 100 * time.Millisecond
 		chunk  = 64 * kib
 	)
 	v := stripeOver(t, chunk, openDisk(t, fast, polling), openDisk(t, slow, poller.PollNever))
-	closing(t, v)
-	q := newQueue(t, v, poller.QueueConfig{Depth: 2, MaxTransfer: 4 * kib})
+	q, err := v.NewQueue(poller.QueueConfig{Depth: 2, MaxTransfer: 4 * kib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(q.Close(), v.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
 
 	reqs := make([]*poller.Request, 2)
 	for i := range reqs {
@@ -62,12 +84,9 @@ func testSlowMember(t *testing.T, fast, slow string, flags poller.Flags, polling
 		rates := mustKeepOut(t, q, reqs, turn)
 		shared, slowRate = append(shared, rates[0]), append(slowRate, rates[1])
 	}
-	ratio := median(shared) / median(own)
+	ratio = median(shared) / median(own)
 	t.Logf("fast member alone %.0f reads/s, beside a slow one that does %.0f: %.0f, ratio %.3f",
 		median(own), median(slowRate), median(shared), ratio)
-	if ratio < 0.9 {
-		t.Errorf("the fast member keeps %.3f of its own rate, want at least 0.9", ratio)
-	}
 	s := v.Stats().Sub(before)
 	mode := poller.Plain
 	if flags != 0 {
@@ -81,6 +100,7 @@ func testSlowMember(t *testing.T, fast, slow string, flags poller.Flags, polling
 	if h.Count() == 0 || h.Min() < slowness/2 {
 		t.Errorf("the slow member did %d plain reads, the fastest in %v: that is not slow", h.Count(), h.Min())
 	}
+	return ratio
 }
 
 // delayed makes a device that does what the one at path does, but slowly. Its
