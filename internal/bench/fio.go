@@ -207,7 +207,7 @@ func (r Result) Fio() FioJob {
 		Polls:         r.Stats.Polls,
 		EmptyPolls:    r.Stats.EmptyPolls,
 		Retries:       r.sum(func(c poller.Counters) uint64 { return c.Retries }),
-		Splits:        r.sum(func(c poller.Counters) uint64 { return c.Splits }),
+		Splits:        splitsByDrives(r.Stats),
 		WorkerThreads: r.Workers,
 		Interrupted:   r.Interrupted,
 	}
@@ -253,7 +253,7 @@ func (g Group) Fio() *GroupInfo {
 		IOPS:      decimal(perSecond(total, g.Elapsed)),
 		Fallbacks: r.Fallbacks(),
 		Retries:   r.sum(func(c poller.Counters) uint64 { return c.Retries }),
-		Splits:    r.sum(func(c poller.Counters) uint64 { return c.Splits }),
+		Splits:    splitsByDrives(r.Stats),
 		Workers:   g.Workers,
 	}
 	if g.InterruptsKnown {

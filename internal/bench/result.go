@@ -112,6 +112,18 @@ func (r Result) Fallbacks() map[string]uint64 {
 // sum adds up a counter of the device and of all below it.
 func (r Result) sum(counter func(poller.Counters) uint64) uint64 { return sumBelow(r.Stats, counter) }
 
+// splitsByDrives counts requests that were cut for a drive's limits. What a volume cuts
+// at its chunks is something else.
+func splitsByDrives(s poller.Stats) (n uint64) {
+	if len(s.Members) == 0 {
+		return s.Splits
+	}
+	for _, m := range s.Members {
+		n += splitsByDrives(m)
+	}
+	return n
+}
+
 func sumBelow(s poller.Stats, counter func(poller.Counters) uint64) uint64 {
 	n := counter(s.Counters)
 	for _, m := range s.Members {
