@@ -128,36 +128,20 @@ func testGoneMember(t *testing.T, flags poller.Flags) {
 	mustDo(t, q, flags != 0, failed...)
 }
 
-// pull removes the drive at path from the PCI bus, in the background: the kernel
-// waits there for I/O that the caller has yet to reap. What it returns brings
-// the drive back, under the same path.
+// pull removes the drive at path from the PCI bus, in the background. What it returns
+// brings the drive back, under the same path.
 func pull(t *testing.T, path string) (restore func()) {
 	t.Helper()
 	node, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	controller := filepath.Join("/sys/block", filepath.Base(node), "device")
-	serial := readFile(t, filepath.Join(controller, "serial"))
-	device, err := filepath.EvalSymlinks(filepath.Join(controller, "device"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	removed := make(chan error, 1)
-	go func() { removed <- os.WriteFile(filepath.Join(device, "remove"), []byte("1"), 0) }()
+	serial := readFile(t, filepath.Join("/sys/block", filepath.Base(node), "device/serial"))
+	wait := removeFunction(t, pciOf(t, path))
 	return func() {
 		t.Helper()
-		select {
-		case err := <-removed:
-			if err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(patience):
-			t.Fatalf("the kernel is not done with the removal after %v", patience)
-		}
-		if err := os.WriteFile("/sys/bus/pci/rescan", []byte("1"), 0); err != nil {
-			t.Fatal(err)
-		}
+		wait()
+		rescan(t)
 		for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 			if name := findSerial(t, serial); name != "" {
 				// The kernel may have given it another name, and the alias is
