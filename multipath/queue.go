@@ -76,6 +76,7 @@ func (m *Multipath) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	for i := range q.paths {
 		q.paths[i].staged = make([]*poller.Request, q.granted)
 	}
+	q.finished.Reserve(q.granted)
 	if err := m.add(q); err != nil {
 		return nil, errors.Join(err, q.closePaths())
 	}

@@ -111,6 +111,7 @@ func (d *Disk) newQueue(cfg QueueConfig) (Node, error) {
 		return nil, err
 	}
 	q.slots, q.nfree = make([]slot, tags), tags
+	q.finished.Reserve(tags)
 	for i := range q.slots {
 		q.slots[i].userData = uint64(q.index)<<leafShift | uint64(i)
 		q.slots[i].next = uint32(i + 1)

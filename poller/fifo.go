@@ -2,8 +2,10 @@
 
 package poller
 
-// Fifo holds finished requests until there is room to return them. It grows to
-// the most it ever held and does not allocate after that.
+import "slices"
+
+// Fifo holds finished requests until there is room to return them. It allocates when
+// it holds more than it was made for, or ever held.
 type Fifo struct {
 	items []*Request
 	head  int
@@ -14,11 +16,20 @@ type Fifo struct {
 // can be reaped without asking a device.
 func (t *Tree) NewFifo() Fifo { return Fifo{tree: t} }
 
+// Reserve makes room for n requests.
+func (f *Fifo) Reserve(n int) { f.items = slices.Grow(f.items, n) }
+
 // Len returns how many requests are held.
 func (f *Fifo) Len() int { return len(f.items) - f.head }
 
 // Push adds r at the end.
 func (f *Fifo) Push(r *Request) {
+	if len(f.items) == cap(f.items) && f.head > 0 {
+		// One that is never empty would grow for ever.
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
 	f.items = append(f.items, r)
 	f.tree.held++
 }

@@ -130,6 +130,7 @@ func (v *Volume) newQueue(cfg poller.QueueConfig) (poller.Node, error) {
 	// A parent whose own part is back keeps its place while a sibling, which
 	// holds room of its member, is out: hence twice as many as there is room.
 	q.children = make([]child, 2*total)
+	q.finished.Reserve(total)
 	for i := range q.children {
 		c := &q.children[i]
 		c.Tag, c.next = uint64(i), uint32(i+1)
